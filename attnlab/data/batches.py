@@ -39,7 +39,9 @@ class Buckets:
         table = np.asarray(lengths)
         table = table[:, None] if table.ndim == 1 else table
         if not len(table) or table.min() < 0 or count < 1:
-            raise ValueError(f"{len(table)} examples, {count=} must be 1 or more, lengths 0 or more")
+            raise ValueError(
+                f"{len(table)} examples and {count=}: both must be at least 1, and no length may be negative"
+            )
         longest = rounded(table.max(axis=1))
         edges = _edges(longest, count)
         # A bucket holds the lengths above the previous edge, up to and including its own edge.
@@ -113,7 +115,7 @@ def pad(sequences: Sequence[Sequence[int]], width: int | None = None) -> np.ndar
     longest = int(lengths.max(initial=0))
     width = int(rounded(longest)) if width is None else width
     if longest > width:
-        raise ValueError(f"a sequence of {longest} does not fit {width=}")
+        raise ValueError(f"a sequence of length {longest} does not fit in {width=}")
     array = np.zeros((len(sequences), width), np.int32)
     flat = (n for sequence in sequences for n in sequence)
     # One assignment through a mask replaces a loop over rows.

@@ -26,7 +26,7 @@ class Blocks:
 
     def __init__(self, ids: np.ndarray, length: int):
         if length < 1 or len(ids) <= length:
-            raise ValueError(f"{len(ids)} ids must be more than {length=}, which must be at least 1")
+            raise ValueError(f"{length=} must be at least 1 and below the number of ids, {len(ids)}")
         self.ids, self.length = ids, length
         # One block fewer than would fit leaves room for a random offset, and gives all epochs the same length.
         self.count = max(1, len(ids) // length - 1)

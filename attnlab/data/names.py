@@ -41,4 +41,4 @@ def check_part(part: str, limit: int | None) -> None:
       ValueError: if either has another value.
     """
     if part not in PARTS[1:] or (limit is not None and limit < 1):
-        raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        raise ValueError(f"{part=} must be 'valid' or 'test', and {limit=} must be None or at least 1")

@@ -19,14 +19,15 @@ def repeated(
         compared with all parts before it.
 
     >>> repeated({"train": "abc", "valid": "xyz", "test": "bbx"})
-    ('test: 2 of 3 examples stand in train, too', 'test: 1 of 3 examples stand in valid, too')
+    ('test: 2 of 3 examples are also in train', 'test: 1 of 3 examples is also in valid')
     """
     held = {part: list(examples) for part, examples in parts.items()}
     lines = []
     for other, part in combinations(held, 2):
         known = set(held[other]) if within in (None, other) else set()
         if count := sum(example in known for example in held[part]):
-            lines.append(f"{part}: {count:,} of {len(held[part]):,} {what} stand in {other}, too")
+            are = "is" if count == 1 else "are"
+            lines.append(f"{part}: {count:,} of {len(held[part]):,} {what} {are} also in {other}")
     return tuple(lines)
 
 
@@ -46,4 +47,4 @@ def distinct(names: Mapping[str, str | Path]) -> None:
         except (OSError, ValueError, RuntimeError):
             continue  # an invalid name, or a loop of links: the reader of the file reports it
         if (other := found.setdefault(place, part)) != part:
-            raise DataError(f"{name} is both task.{other} and task.{part}: each part needs data of its own")
+            raise DataError(f"{name} is both task.{other} and task.{part}; each part needs its own data")

@@ -142,7 +142,7 @@ def test_more_buckets_than_widths_are_not_made():
 
 @pytest.mark.parametrize(("lengths", "count"), [([], 3), ([3, -1], 3), ([3], 0)])
 def test_what_cannot_be_batched_is_refused(lengths, count):
-    with pytest.raises(ValueError, match="1 or more"):
+    with pytest.raises(ValueError, match="both must be at least 1"):
         Buckets(lengths, count)
 
 
@@ -154,7 +154,7 @@ def test_pad_puts_zeros_behind():
 
 
 def test_pad_cuts_nothing_off():
-    with pytest.raises(ValueError, match="a sequence of 3 does not fit width=2"):
+    with pytest.raises(ValueError, match="a sequence of length 3 does not fit in width=2"):
         pad([[3, 4, 5]], width=2)
 
 

@@ -22,5 +22,7 @@ def test_what_is_examined_is_a_part_but_the_first_and_some_of_it():
         for limit in (None, 1, 9):
             check_part(part, limit)
     for part, limit in (("train", None), ("dev", 3), ("test", 0), ("valid", -1)):
-        with pytest.raises(ValueError, match=rf"part={part!r} must be 'valid' or 'test', limit={limit} None or 1"):
+        with pytest.raises(
+            ValueError, match=rf"part={part!r} must be 'valid' or 'test', and limit={limit} must be None or at least 1"
+        ):
             check_part(part, limit)

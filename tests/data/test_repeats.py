@@ -6,13 +6,13 @@ from attnlab.data.repeats import distinct, repeated
 
 def test_examples_of_an_earlier_part_are_counted_and_others_are_not():
     parts = {"train": ["a", "b", "b"], "valid": ["c", "c"], "test": ["b", "b", "c"]}
-    assert repeated(parts) == ("test: 2 of 3 examples stand in train, too", "test: 1 of 3 examples stand in valid, too")
-    assert repeated(dict.fromkeys(["valid", "test"], "a"), "lines") == ("test: 1 of 1 lines stand in valid, too",)
+    assert repeated(parts) == ("test: 2 of 3 examples are also in train", "test: 1 of 3 examples is also in valid")
+    assert repeated(dict.fromkeys(["valid", "test"], "a"), "lines") == ("test: 1 of 1 lines is also in valid",)
 
 
 def test_they_are_held_against_one_part_alone():
     parts = {"more": ["a", "b"], "valid": ["c"], "test": ["b", "c"]}
-    assert repeated(parts, "lines", within="more") == ("test: 1 of 2 lines stand in more, too",)
+    assert repeated(parts, "lines", within="more") == ("test: 1 of 2 lines is also in more",)
 
 
 def test_one_file_of_two_parts_is_found_by_whatever_name(tmp_path):
@@ -24,7 +24,7 @@ def test_one_file_of_two_parts_is_found_by_whatever_name(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     distinct({"train": str(tmp_path / "loop"), "test": "a\0b"})
     for name in (str(link), f"{tmp_path}/./one", one):
-        with pytest.raises(DataError, match=r"is both task\.train and task\.test: "):
+        with pytest.raises(DataError, match=r"is both task\.train and task\.test; "):
             distinct({"train": str(one), "valid": str(other), "test": name})
-    with pytest.raises(DataError, match=r"is both task\.valid and task\.test: "):
+    with pytest.raises(DataError, match=r"is both task\.valid and task\.test; "):
         distinct({"train": "a", "valid": f"{one},{other}", "test": f"{link},{other}"})

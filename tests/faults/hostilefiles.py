@@ -25,15 +25,15 @@ def pickled_npy(place: Place) -> None:
     """An object array in an npy file, as np.save writes it."""
     path = place.root / "array.npy"
     np.save(path, np.array([Payload(place.canary)], object), allow_pickle=True)
-    refused("elements of kind '|O'", arrays.npy, path)
-    refused("is no npz", arrays.npz, path)
+    refused("elements of type '|O'", arrays.npy, path)
+    refused("is not an npz", arrays.npz, path)
 
 
 def pickled_npz(place: Place) -> None:
     """An object array beside a good one in an npz file, as np.savez writes it."""
     path = place.root / "arrays.npz"
     np.savez(path, good=np.arange(3), bad=np.array([Payload(place.canary)], object))
-    refused("elements of kind '|O'", arrays.npz, path)
+    refused("elements of type '|O'", arrays.npz, path)
     if arrays.npz(path, names=["good"])["good"].tolist() != [0, 1, 2]:
         raise Fault("what is good in it was not read")
 
@@ -47,7 +47,7 @@ def pickle_named_npz(place: Place) -> None:
     path = place.root / "arrays.npz"
     path.write_bytes(pickle.dumps(Payload(place.canary)))
     for read in (arrays.npz, arrays.npy, arrays.idx, waves.read, archives.members):
-        refused("is no (npz|npy|IDX|wav)|no archive", read, path)
+        refused("is not an? (npz|npy|IDX|wav|archive)|not an archive", read, path)
 
 
 def _npy(header: str, content: bytes = bytes(24), version: int = 1, length: int | None = None) -> bytes:
@@ -60,69 +60,69 @@ def code_in_a_header(place: Place) -> None:
     """An npy header that is an expression."""
     touch = f"__import__('pathlib').Path({str(place.canary)!r}).touch()"
     for header in (touch, f"{{'descr': {touch}, 'fortran_order': False, 'shape': (6,)}}"):
-        refused("broken npy header", arrays.npy, _npy(header))
-    refused("elements of kind", arrays.npy, _npy(f"{{'descr': {touch!r}, 'fortran_order': False, 'shape': (6,)}}"))
+        refused("invalid npy header", arrays.npy, _npy(header))
+    refused("elements of type", arrays.npy, _npy(f"{{'descr': {touch!r}, 'fortran_order': False, 'shape': (6,)}}"))
 
 
 def many_elements(place: Place) -> None:
     """Headers that claim 2^60 elements."""
     for shape in ("(1152921504606846976,)", "(1048576, 1048576, 1048576)", "(1099511627776,)", "(4294967295, 0)"):
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"
-        refused("a shape that no array|bytes expected, 24 found", arrays.npy, _npy(header))
+        refused("an invalid shape|bytes expected, 24 found", arrays.npy, _npy(header))
 
 
 def negative_shapes(place: Place) -> None:
     """Headers with sizes below zero, and with what is no size."""
     for shape in ("(-6,)", "(-1,)", "(-2, -3)", "(True, 6)", "(6.0,)", "6", "'6'"):
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"
-        refused("a shape that no array", arrays.npy, _npy(header))
+        refused("an invalid shape", arrays.npy, _npy(header))
 
 
 def long_header(place: Place) -> None:
     """Headers of four gigabytes, and of nested brackets."""
     refused("npy header of 4294967295 bytes", arrays.npy, _npy("{}", version=2, length=2**32 - 1))
-    refused("broken npy header", arrays.npy, _npy("(" * 4000))
+    refused("invalid npy header", arrays.npy, _npy("(" * 4000))
     refused("npy header of 60000 bytes", arrays.npy, _npy("[" * 60_000))
 
 
 def idx_dimensions(place: Place) -> None:
     """IDX files whose dimensions are not those of what is there."""
     for head in (b"\0\0\x08\3" + b"\xff" * 12, b"\0\0\x0e\1\x20\0\0\0", b"\0\0\x08\3\0\0\xea\x60\0\0\0\x1c\0\0\0\x1c"):
-        refused("a shape that no array|bytes expected, 16 found", arrays.idx, head + bytes(16))
-    refused("no IDX", arrays.idx, b"\0\0\x08\xff" + b"\xff" * 1020)
+        refused("an invalid shape|bytes expected, 16 found", arrays.idx, head + bytes(16))
+    refused("not an IDX", arrays.idx, b"\0\0\x08\xff" + b"\xff" * 1020)
 
 
 def idx_bomb(place: Place) -> None:
     """A gzipped IDX file that claims four gigabytes, and unpacks to a thousand times its size."""
     path = place.root / "images.gz"
     path.write_bytes(gzipped(b"\0\0\x08\1\xff\xff\xff\xff", 1 << 26))
-    refused("unpacks to more than", arrays.idx, path)
+    refused("decompresses to more than", arrays.idx, path)
 
 
 def corpus_bomb(place: Place) -> None:
     """One's own gzipped text, of four gigabytes."""
     path = place.root / "corpus.tsv.gz"
     path.write_bytes(gzipped(b"a\tb\n", GIGABYTES))
-    refused("unpacks to more than", pairs, str(path))
+    refused("decompresses to more than", pairs, str(path))
 
 
 def gzip_bomb(place: Place) -> None:
     """A tar.gz of four gigabytes."""
-    refused("unpacks to more than", archives.members, gzipped(tar_head(GIGABYTES), GIGABYTES))
+    refused("decompresses to more than", archives.members, gzipped(tar_head(GIGABYTES), GIGABYTES))
 
 
 def xz_bomb(place: Place) -> None:
     """A tar.xz of four gigabytes."""
-    refused("unpacks to more than", archives.members, in_xz(tar_head(GIGABYTES), GIGABYTES))
+    refused("decompresses to more than", archives.members, in_xz(tar_head(GIGABYTES), GIGABYTES))
 
 
 def zip_bomb(place: Place) -> None:
     """An npz of three gigabytes, one whose member is listed a thousand times, and one that claims other sizes."""
-    refused("unpacks to more than", arrays.npz, zipped("a.npy", 3 << 30))
-    refused("holds 'a.npy' twice", arrays.npz, zipped("a.npy", 1 << 24, times=1000))
+    refused("decompresses to more than", arrays.npz, zipped("a.npy", 3 << 30))
+    refused("contains 'a.npy' twice", arrays.npz, zipped("a.npy", 1 << 24, times=1000))
     bomb = zipped("a.npy", 1 << 26)
     at = bomb.index(b"PK\1\2") + 24
-    refused("by its header|damaged", arrays.npz, bomb[:at] + struct.pack("<I", 24) + bomb[at + 4 :])
+    refused("but its header gives|damaged", arrays.npz, bomb[:at] + struct.pack("<I", 24) + bomb[at + 4 :])
 
 
 def nested_bomb(place: Place) -> None:
@@ -135,43 +135,43 @@ def nested_bomb(place: Place) -> None:
                 archive.writestr(f"{depth}{n}.zip", content)
         content = file.getvalue()
     for depth in (2, 1, 0):
-        refused("which is no array", arrays.npz, content)
+        refused("which is not an array", arrays.npz, content)
         content = archives.members(content)[f"{depth}0.zip"]
-    refused("unpacks to more than", archives.members, content)
+    refused("decompresses to more than", archives.members, content)
 
 
 def absolute_names(place: Place) -> None:
     """Tars that name files from the top of the disk."""
     for name in (str(place.victim), "/etc/passwd", "//x", "C:\\x"):
-        refused("leads out of a folder", archives.members, tar(("good", b"1"), (name, b"overwritten")))
+        refused("leads out of the folder", archives.members, tar(("good", b"1"), (name, b"overwritten")))
 
 
 def names_upwards(place: Place) -> None:
     """Tars that name files above."""
     for name in ("../victim", "a/../../victim", "../../home/../victim", "..", "..\\victim"):
-        refused("leads out of a folder", archives.members, tar(("good", b"1"), (name, b"overwritten")))
+        refused("leads out of the folder", archives.members, tar(("good", b"1"), (name, b"overwritten")))
 
 
 def link_then_file(place: Place) -> None:
     """A symbolic link, then a file through it."""
     for target in ("..", str(place.folder), "/"):
         content = tar(entry("door", tarfile.SYMTYPE, target), ("door/victim", b"overwritten"))
-        refused("is no plain file but a link", archives.members, content)
+        refused("is not a regular file but a link", archives.members, content)
 
 
 def hard_links(place: Place) -> None:
     """A hard link to a file outside, then content for it."""
     for target in ("../victim", str(place.victim), "good"):
         content = tar(("good", b"1"), entry("x", tarfile.LNKTYPE, target), ("x", b"overwritten"))
-        refused("is no plain file but a link", archives.members, content)
+        refused("is not a regular file but a link", archives.members, content)
 
 
 def devices(place: Place) -> None:
     """Devices, a pipe and a sparse file."""
     kinds = {tarfile.CHRTYPE: "a device", tarfile.BLKTYPE: "a device", tarfile.FIFOTYPE: "a pipe"}
     for kind, word in kinds.items():
-        refused(f"is no plain file but {word}", archives.members, tar(entry("x", kind)))
-    refused("is no plain file|damaged", archives.members, tar(entry("x", tarfile.GNUTYPE_SPARSE)))
+        refused(f"is not a regular file but {word}", archives.members, tar(entry("x", kind)))
+    refused("is not a regular file|damaged", archives.members, tar(entry("x", tarfile.GNUTYPE_SPARSE)))
 
 
 def zip_names(place: Place) -> None:
@@ -180,8 +180,8 @@ def zip_names(place: Place) -> None:
         (str(place.victim), stat.S_IFREG, "leads out"),
         ("../victim", stat.S_IFREG, "leads out"),
         ("a/../../victim", stat.S_IFREG, "leads out"),
-        ("door", stat.S_IFLNK, "is no plain file"),
-        ("pipe", stat.S_IFIFO, "is no plain file"),
+        ("door", stat.S_IFLNK, "is not a regular file"),
+        ("pipe", stat.S_IFIFO, "is not a regular file"),
     ):
         file, info = io.BytesIO(), zipfile.ZipInfo("placeholder")
         info.filename, info.external_attr = name, (kind | 0o777) << 16
@@ -194,7 +194,7 @@ def long_recordings(place: Place) -> None:
     """Sound whose header claims more than is there."""
     head = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0" + struct.pack("<HHIIHH", 1, 1, 8000, 16000, 2, 16)
     refused("4294967294 bytes expected, 4 found", waves.read, head + b"data\xfe\xff\xff\xff\1\0\2\0")
-    refused("its size was never written", waves.read, head + b"data\xff\xff\xff\xff\1\0\2\0")
+    refused("the header of a stream gives no size", waves.read, head + b"data\xff\xff\xff\xff\1\0\2\0")
     refused("2147483648 bytes expected", waves.read, b"RIFF\4\0\0\0WAVEfmt \0\0\0\x80" + bytes(16))
     refused("65535 channels", waves.read, head.replace(b"\1\0\1\0", b"\1\0\xff\xff") + b"data\2\0\0\0\1\0")
 

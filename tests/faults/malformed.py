@@ -275,7 +275,7 @@ OVERRIDES = [
     ("task=text", "task.train='' must be the path of a file"),
     ("task=text task.length=0", "task.length=0 must be a whole number in 1"),
     ("task=text task.units=letters", "task.units='letters' is not known"),
-    ("task=text task.units=bpe task.units.size=3", "size=3 must be a whole number in 4"),
+    ("task=text task.units=bpe task.units.size=3", "size=3 must be an integer in 4"),
     ("task=recall task.vocabulary=5", "task.vocabulary=5 must be even"),
     ("task=induction task.tested=", "task.tested=() must list whole numbers"),
     ("decoder=beem", "decoder='beem' is not known; nearest: 'beam'"),

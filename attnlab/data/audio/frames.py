@@ -34,7 +34,9 @@ class LogMel:
 
     def __post_init__(self):
         if self.size < 2 or self.hop < 1 or self.bands < 1:
-            raise ValueError(f"{self}: a frame needs two samples, a step one, and there must be a band")
+            raise ValueError(
+                f"{self}: a window must have at least 2 samples, a step at least 1, and bands must be at least 1"
+            )
 
     @property
     def size(self) -> int:
@@ -67,7 +69,9 @@ class LogMel:
         triangles = np.maximum(0, np.minimum((f - low) / (centre - low), (high - f) / (high - centre)))
         total = triangles.sum(axis=0)
         if not total.all():
-            raise ValueError(f"{self}: band {int(np.argmin(total))} is narrower than a line of its spectrum")
+            raise ValueError(
+                f"{self}: band {int(np.argmin(total))} is narrower than the frequency resolution; use fewer bands"
+            )
         return (triangles / total).astype(np.float32)
 
     def count(self, samples: int | np.ndarray) -> np.ndarray:

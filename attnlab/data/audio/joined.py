@@ -88,7 +88,7 @@ def join_recordings(
     """
     count = sum(map(len, pieces)) + sum(gaps)
     if count > width:
-        raise ValueError(f"a string of {count} frames does not fit {width=}")
+        raise ValueError(f"a string of {count} frames does not fit in {width=}")
     frames = np.full((width, pieces[0].shape[1]), silence, np.float32)
     owner, at = np.full(width, NONE, np.int32), 0
     for n, piece in enumerate(pieces):

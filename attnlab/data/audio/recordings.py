@@ -48,17 +48,17 @@ def load_recording(wave: waves.Wave, label: str, name: str, rate: int, least: in
         `least` samples at `rate`.
     """
     if not RATES[0] <= wave.rate <= RATES[1]:
-        raise DataError(f"{name} has {wave.rate:,} samples a second: {RATES[0]:,} to {RATES[1]:,} are read")
+        raise DataError(f"{name} has a sample rate of {wave.rate:,} Hz; expected {RATES[0]:,} to {RATES[1]:,} Hz")
     if (seconds := len(wave.samples) / wave.rate) > LONGEST:
-        raise DataError(f"{name} lasts {seconds:.1f} seconds: a recording of one word lasts {LONGEST:g} at most")
+        raise DataError(f"{name} lasts {seconds:.1f} seconds; a recording of one word must last at most {LONGEST:g}")
     samples = resampled(wave, rate)
     if len(samples) < least:
-        raise DataError(f"{name} lasts {seconds:.3f} seconds: at least {least / rate:.3f}, one frame, are needed")
+        raise DataError(f"{name} lasts {seconds:.3f} seconds; it must last at least {least / rate:.3f}, one frame")
     return Recording(level(samples), label, name)
 
 
 def short(recording: Recording) -> str:
-    """Returns the name of a recording without the folders that do not tell its class.
+    """Returns the name of a recording without the folders that do not determine its class.
 
     The result is yes/anna.wav or yes_anna.wav.
 
@@ -118,7 +118,7 @@ def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[l
     """
     root = user_path(path)
     if not root.is_dir():
-        raise DataError(f"{path} is no folder: one of wav files is needed, in a subfolder for each class")
+        raise DataError(f"{path} is not a folder; expected a folder of wav files with a subfolder for each class")
     found, other, rates = [], 0, Counter()
     for file in folders.files(root):
         name = str(file)
@@ -129,7 +129,7 @@ def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[l
         rates[wave.rate] += 1
         found.append(load_recording(wave, _label(root, file, strict), name, rate, least))
     if not found:
-        raise DataError(f"{path} holds no wav file")
+        raise DataError(f"{path} contains no wav file")
     return found, tuple(_notes(path, rate, rates, other))
 
 
@@ -156,11 +156,11 @@ def asked(path: str, classes: Sequence[str], rate: int, least: int = 2) -> tuple
     found, notes = folder(path, rate, least, strict=not flat)
     if flat and not {each.label for each in found} & {*classes}:
         found = [each._replace(label="") for each in found]
-        return found, (*notes, f"{path}: read as recordings without classes")
+        return found, (*notes, f"{path}: the recordings are read without classes")
     for each in found:
         if each.label not in classes:
             raise DataError(
-                f"{each.name} is labelled {each.label!r}, none of the {len(classes)} classes trained with: "
+                f"{each.name} is labelled {each.label!r}, which is not one of the {len(classes)} classes of training: "
                 f"{', '.join(classes[:12])}"
             )
     return found, notes
@@ -178,13 +178,15 @@ def known(parts: Parts) -> tuple[str, ...]:
         for each in recordings:
             names = [composed(name.strip()) for name in re.split(r"[,;+|]", each.label)]
             if len(names) > 1 and {*names} <= {*classes}:
-                raise DataError(f"{each.name} is labelled {each.label!r}, {len(names)} classes: a recording has one")
+                raise DataError(
+                    f"{each.name} is labelled {each.label!r}, which are {len(names)} classes; a recording has one class"
+                )
     if len(classes) < 2:
-        raise DataError(f"there is nothing to tell apart: all recordings to train with are {', '.join(classes)!r}")
+        raise DataError(f"all training recordings are of class {', '.join(classes)!r}; at least 2 classes are needed")
     for part, recordings in parts.items():
         for each in recordings:
             if each.label not in classes:
-                raise DataError(f"{each.name} of {part} is labelled {each.label!r}, which training never hears")
+                raise DataError(f"{each.name} of {part} is labelled {each.label!r}, which does not occur in training")
     return classes
 
 
@@ -206,8 +208,8 @@ def ambiguous(parts: Parts) -> tuple[str, ...]:
             found.setdefault(each.samples.tobytes(), {}).setdefault(each.label, each)
         if several := [list(alike.values()) for alike in found.values() if len(alike) > 1]:
             first = " and ".join(each.name for each in several[0])
-            stand = "1 recording stands" if len(several) == 1 else f"{len(several)} recordings stand"
-            notes.append(f"{part}: {stand} in several classes, and a recording is scored by one: {first}")
+            are = "1 recording is" if len(several) == 1 else f"{len(several)} recordings are"
+            notes.append(f"{part}: {are} in several classes, of which only one can be correct: {first}")
     return tuple(notes)
 
 
@@ -217,20 +219,20 @@ def _label(root: Path, file: Path, strict: bool = True) -> str:
     if len(folders) == 1:
         return composed(folders[0])
     if folders:
-        raise DataError(f"{file} lies deeper than a folder for each class: which of its folders is the class?")
+        raise DataError(f"{file} is nested too deeply; expected one level of subfolders, one for each class")
     label, mark, _ = file.stem.partition("_")
     if not strict and not (mark and label):
         return ""
     if not mark or not label:
-        raise DataError(f"{file} has no label: put it in a folder named by its class, or name it label_….wav")
+        raise DataError(f"{file} has no label: put it in a folder named after its class, or name it label_….wav")
     return composed(label)
 
 
 def _notes(path: str, rate: int, rates: Counter, other: int) -> Iterator[str]:
     """Yields notes on resampled recordings and on files that are not wav."""
-    strange = {other: count for other, count in sorted(rates.items()) if other != rate}
-    if strange:
-        told = ", ".join(f"{count} of {other:,}" for other, count in strange.items())
-        yield f"{path}: {sum(strange.values())} recordings resampled to {rate:,} samples a second ({told})"
+    resampled = {before: count for before, count in sorted(rates.items()) if before != rate}
+    if count := sum(resampled.values()):
+        each = ", ".join(f"{count} from {before:,} Hz" for before, count in resampled.items())
+        yield f"{path}: {count} {'recording is' if count == 1 else 'recordings are'} resampled to {rate:,} Hz ({each})"
     if other:
-        yield f"{path}: {other} files that are no wav were passed over"
+        yield f"{path}: {other} non-wav {'file is' if other == 1 else 'files are'} ignored"

@@ -36,7 +36,7 @@ def read(file: bytes | Path, path: str | Path = "recording") -> Wave:
     """
     content, path = given(file, path)
     if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
-        raise DataError(f"{path} is no wav file: it begins with {content[:12]!r}")
+        raise DataError(f"{path} is not a wav file: it begins with {content[:12]!r}")
     chunks: dict[bytes, bytes] = {}
     for name, body in _chunks(content, path):
         if name in chunks and name in (b"fmt ", b"data"):
@@ -47,7 +47,7 @@ def read(file: bytes | Path, path: str | Path = "recording") -> Wave:
     rate, depth = _format(chunks[b"fmt "], path)
     data = chunks[b"data"]
     if not data or len(data) % (depth // 8):
-        raise DataError(f"{path} has {len(data)} bytes of sound: samples of {depth} bits expected")
+        raise DataError(f"{path} has {len(data)} bytes of sound; expected a positive multiple of {depth // 8}")
     return Wave(_samples(data, depth), rate)
 
 
@@ -58,7 +58,9 @@ def _chunks(content: bytes, path: str | Path) -> Iterator[tuple[bytes, bytes]]:
         name, size = struct.unpack_from("<4sI", content, at)
         body = content[at + 8 : at + 8 + size]
         if size == ENDLESS:
-            raise DataError(f"{path}, chunk {name!r}: its size was never written, as in a stream: write it to a file")
+            raise DataError(
+                f"{path}, chunk {name!r}: the header of a stream gives no size; save the recording to a file"
+            )
         if len(body) < size:
             raise DataError(f"{path}, chunk {name!r}: {size} bytes expected, {len(body)} found")
         yield name, body
@@ -74,11 +76,11 @@ def _format(body: bytes, path: str | Path) -> tuple[int, int]:
         (kind,) = struct.unpack_from("<H", body, 24)
     if kind != PCM:
         held = f"{OTHERS[kind]} (format {kind})" if kind in OTHERS else f"format {kind}"
-        raise DataError(f"{path} is sound of {held}: uncompressed whole numbers (format 1) are read")
+        raise DataError(f"{path} contains {held}; only uncompressed integers (format 1) are supported")
     if channels != 1:
-        raise DataError(f"{path} has {channels} channels: one is read")
+        raise DataError(f"{path} has {channels} channels; only one channel is supported")
     if depth not in DEPTHS or width != depth // 8 or rate == 0:
-        raise DataError(f"{path} has {rate} samples a second of {depth} bits in {width} bytes, which is not read")
+        raise DataError(f"{path} has {depth}-bit samples in {width} bytes at {rate} Hz, which is not supported")
     return rate, depth
 
 

@@ -47,5 +47,5 @@ def parts() -> tuple[Graph, dict[str, np.ndarray]]:
     packed = np.frombuffer(base64.b64decode(PLANETOID), np.uint8)
     part = (packed[:, None] >> np.array([0, 2, 4, 6], np.uint8)[None, :] & 3).ravel()
     if len(part) != len(graph.labels):
-        raise DataError(f"{MATRICES.file} holds {len(graph.labels)} nodes: the published parts are of {len(part)}")
+        raise DataError(f"{MATRICES.file} has {len(graph.labels)} nodes, but the published parts have {len(part)}")
     return graph, {name: np.flatnonzero(part == n).astype(np.int32) for n, name in enumerate(PARTS, start=1)}

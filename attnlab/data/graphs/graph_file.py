@@ -42,14 +42,15 @@ def read(file: bytes | Path, path: str | Path = "graph", classes: Sequence[str] 
     adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)
     N = adjacency.shape[0]
     if adjacency.shape != (N, N) or features.shape[0] != N or not N:
-        raise DataError(f"{path}: adj {_by(adjacency.shape)} and attr {_by(features.shape)} are not of the same nodes")
+        shapes = f"adj is {_by(adjacency.shape)} and attr is {_by(features.shape)}"
+        raise DataError(f"{path}: {shapes}; expected N × N and N × features, with at least 1 node")
     if not features.shape[1]:
-        raise DataError(f"{path}: attr has no columns: a node needs features, if only a column of its own")
+        raise DataError(f"{path}: attr has no columns; nodes need features, for example the identity matrix")
     if classes:
         arrays = {"labels": np.full(N, UNKNOWN), "class_names": np.array(classes)} | arrays
     edges, notes = joined(adjacency.entries[adjacency.values != 0], N)
     if not np.isin(adjacency.values, (0, 1)).all():
-        notes = (*notes, "weights of edges are left out: an edge is there where its weight is not 0")
+        notes = (*notes, "edge weights are ignored: every weight other than 0 is an edge")
     labels, classes = _labels(arrays, N, path)
     names = _names(arrays, "node_names", N, path)
     kept = features.values != 0
@@ -73,9 +74,9 @@ def _sparse(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> _Spar
     data, indices, starts, shape = (_array(arrays, f"{name}_{part}", path) for part in PARTS)
     for part, array in (("indices", indices), ("indptr", starts), ("shape", shape)):
         if array.dtype.kind not in "iu" or array.ndim != 1:
-            raise DataError(f"{path}: {name}_{part} must list whole numbers: it is {_by(array.shape)} of {array.dtype}")
+            raise DataError(f"{path}: {name}_{part} must be a 1-D array of integers, got {_typed(array)}")
     if shape.shape != (2,) or (shape < 0).any() or (shape > MOST).any():
-        raise DataError(f"{path}: {name}_shape {str(shape.tolist())[:60]} must be two sizes, at most {MOST:,}")
+        raise DataError(f"{path}: {name}_shape must be two sizes of at most {MOST:,}, got {str(shape.tolist())[:60]}")
     rows, columns = map(int, shape)
     starts = starts.astype(np.int64)
     good = len(starts) == rows + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all() and starts[-1] == len(indices)
@@ -87,10 +88,11 @@ def _sparse(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> _Spar
     if (bad := np.flatnonzero((indices < 0) | (indices >= columns))).size:
         n = bad[0]
         what = "nodes" if name == "adj" else "features"
-        raise DataError(f"{path}: {name}_indices[{n}], of node {row[n]}, is {indices[n]}: there are {columns} {what}")
+        index = f"{name}_indices[{n}]={indices[n]} of node {row[n]}"
+        raise DataError(f"{path}: {index} is out of range; there are {columns} {what}")
     entries = np.stack([row, indices], axis=1).astype(np.int32)
     if len(entries) and (twice := _repeated(entries)) is not None:
-        raise DataError(f"{path}: {name}_indices names column {twice[1]} twice for node {twice[0]}")
+        raise DataError(f"{path}: {name}_indices lists column {twice[1]} twice for node {twice[0]}")
     return _Sparse((rows, columns), entries, data.astype(np.float64))
 
 
@@ -104,24 +106,26 @@ def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np
     """Returns the checked labels, and the names of the classes."""
     labels = _array(arrays, "labels", path)
     if labels.dtype.kind not in "iu" or labels.shape != (N,):
-        raise DataError(f"{path}: labels must be {N} whole numbers, and are {_by(labels.shape)} of {labels.dtype}")
+        raise DataError(f"{path}: labels must be a 1-D array of {N} integers, got {_typed(labels)}")
     named = arrays.get("class_names")
     count = int(labels.max()) + 1 if named is None or named.ndim != 1 else len(named)
     if count > CLASSES:
-        raise DataError(f"{path}: {count:,} classes: at most {CLASSES:,} are read")
+        raise DataError(f"{path}: there are {count:,} classes; at most {CLASSES:,} are supported")
     if (bad := np.flatnonzero((labels < UNKNOWN) | (labels >= count))).size:
         n, last = bad[0], max(count, 1) - 1
-        raise DataError(f"{path}: labels[{n}], of node {n}, is {labels[n]}: 0 … {last} are classes, and −1 is none")
+        raise DataError(
+            f"{path}: labels[{n}]={labels[n]} is out of range; classes are 0 … {last}, and −1 means no class"
+        )
     if count < 2:
-        classes = "1 class" if count == 1 else f"{count} classes"
-        raise DataError(f"{path}: {classes}: there is nothing to tell apart")
+        there_are = "is 1 class" if count == 1 else f"are {count} classes"
+        raise DataError(f"{path}: there {there_are}; at least 2 are needed")
     if named is None and (gaps := np.setdiff1d(np.arange(count), labels)).size:
         # Labels leave a class out, so at least one label is not below the number of different classes. Name its node.
         last = count - gaps.size - 1
         n = np.flatnonzero(labels > last)[0]
         raise DataError(
-            f"{path}: node {n} is labelled {labels[n]}, and none {gaps[0]}: {last + 1} classes are labelled "
-            f"0 … {last}, and −1 is none; where there are class_names, a class may have no node"
+            f"{path}: node {n} has label {labels[n]}, but no node has label {gaps[0]}; number the {last + 1} classes "
+            f"0 … {last}, with −1 for no class, or add class_names"
         )
     return labels.astype(np.int32), _names(arrays, "class_names", count, path)
 
@@ -132,24 +136,30 @@ def _names(arrays: dict[str, np.ndarray], name: str, count: int, path: str | Pat
         return tuple(map(str, range(count)))
     given = arrays[name]
     if given.shape != (count,):
-        raise DataError(f"{path}: {name} must be {count} names, and is {_by(given.shape)}")
+        raise DataError(f"{path}: {name} must be a 1-D array of {count} names, got {_typed(given)}")
     # Names may be stored as bytes. Control characters are refused below, because they would break the rows of a table.
     text = lambda value: value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     names = [composed(text(value)) for value in given.tolist()]
     if len(set(names)) < count:
-        raise DataError(f"{path}: {name} holds {Counter(names).most_common(1)[0][0]!r} twice")
+        raise DataError(f"{path}: {name} contains {Counter(names).most_common(1)[0][0]!r} twice")
     if bad := next((n for n in names if not n or re.search(r"[\x00-\x1f\x7f]", n)), None):
-        raise DataError(f"{path}: {name} holds {bad!r}, which is no name")
+        raise DataError(f"{path}: {name} contains {bad!r}, which is not a valid name")
     return tuple(names)
 
 
 def _array(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> np.ndarray:
     """Returns an array of the file; raises DataError if it is missing."""
     if name not in arrays:
-        raise DataError(f"{path} holds no array {name!r}: a graph is adj_* and attr_* ({', '.join(PARTS)}) and labels")
+        expected = f"adj_* and attr_* ({', '.join(PARTS)}) and labels"
+        raise DataError(f"{path} has no array {name!r}; a graph file contains {expected}")
     return arrays[name]
 
 
 def _by(shape: tuple[int, ...]) -> str:
-    """Returns a shape in words."""
-    return " × ".join(map(str, shape)) or "one number"
+    """Returns the shape of a matrix in words."""
+    return " × ".join(map(str, shape))
+
+
+def _typed(array: np.ndarray) -> str:
+    """Returns the type and the shape of an array in words."""
+    return f"{array.dtype} with shape {array.shape}"

@@ -98,13 +98,13 @@ def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[s
     if len(fewest) < each:
         most = len(fewest)
         name = graph.classes[[len(of) for of in train].index(most)]
-        first = f", the first of them node {fewest.min()}" if most else ""
+        first = f" (the first is node {fewest.min()})" if most else ""
         left = (graph.labels != UNKNOWN).sum() - most * len(train)
         then = f"; task.each={most} would leave {left} nodes for {asked}" if most else ""
-        raise DataError(f"the class {name!r} has {most} nodes{first}: task.each={each} takes more{then}")
+        raise DataError(f"class {name!r} has {most} nodes{first}, fewer than task.each={each}{then}")
     rest = order[(graph.labels[order] != UNKNOWN) & ~np.isin(order, np.concatenate(train))]
     if len(rest) < valid + test:
-        raise DataError(f"{len(rest)} nodes with a label are left to examine: {asked} take more")
+        raise DataError(f"{len(rest)} nodes with a label are left for evaluation, too few for {asked}")
     return {"train": np.concatenate(train), "valid": rest[:valid], "test": rest[valid : valid + test]}
 
 
@@ -125,25 +125,26 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
         is empty, or all training nodes are of one class.
     """
     found: dict[str, list[int]] = {part: [] for part in PARTS}
-    at, seen = {name: n for n, name in enumerate(graph.names)}, set()
+    at, listed = {name: n for n, name in enumerate(graph.names)}, set()
     rows = lines(text(contents(path, path.name.endswith(".gz")), path))
     for number, line in enumerate(rows, start=1):
         name, _, part = composed(line).partition("\t")
         if not line.strip():
             continue
         if part.strip() not in PARTS:
-            raise DataError(f"{path}, line {number}: {part.strip()!r} must be train, valid or test, behind a tab")
+            raise DataError(f"{path}, line {number}: expected train, valid or test after a tab, got {part.strip()!r}")
         if name not in at:
             raise DataError(f"{path}, line {number}: the graph has no node {name!r}")
-        if graph.labels[at[name]] == UNKNOWN or name in seen:
-            raise DataError(f"{path}, line {number}: {name!r} {'is there twice' if name in seen else 'has no label'}")
-        seen.add(name)
+        if graph.labels[at[name]] == UNKNOWN or name in listed:
+            problem = "is listed twice" if name in listed else "has no label"
+            raise DataError(f"{path}, line {number}: node {name!r} {problem}")
+        listed.add(name)
         found[part.strip()].append(at[name])
     if empty := [part for part in PARTS if not found[part]]:
-        raise DataError(f"{path}: no node is of {empty[0]}")
-    if len(taught := {int(graph.labels[node]) for node in found["train"]}) < 2:
-        name = graph.classes[taught.pop()]
-        raise DataError(f"{path}: all nodes to train with are of class {name!r}: there is nothing to tell apart")
+        raise DataError(f"{path}: no node is in {empty[0]}")
+    if len(labels := {int(graph.labels[node]) for node in found["train"]}) < 2:
+        name = graph.classes[labels.pop()]
+        raise DataError(f"{path}: all training nodes are of class {name!r}; at least 2 classes are needed")
     return {part: np.array(nodes, np.int32) for part, nodes in found.items()}
 
 
@@ -162,13 +163,14 @@ def joined(edges: np.ndarray, N: int) -> tuple[np.ndarray, tuple[str, ...]]:
     found = np.unique(np.concatenate([given, given[:, ::-1]]), axis=0).astype(np.int32)
     notes = []
     if single := len(found) - len(given):
-        lead = "edge leads" if single == 1 else "edges lead"
-        notes.append(f"{single} {lead} one way alone: taken in both directions")
+        have = "edge has one direction only and is" if single == 1 else "edges have one direction only and are"
+        notes.append(f"{single} {have} used in both directions")
     if looped := int(loops.sum()):
-        lead = "edge leads" if looped == 1 else "edges lead"
-        notes.append(f"{looped} {lead} from a node to itself: left out, for models add the node itself")
+        are = "self-loop is" if looped == 1 else "self-loops are"
+        notes.append(f"{looped} {are} removed; models add a self-loop to every node")
     if alone := N - len(np.unique(found)):
-        notes.append(f"{alone} node{' has' if alone == 1 else 's have'} no edge: seen by itself alone")
+        have = "node has" if alone == 1 else "nodes have"
+        notes.append(f"{alone} {have} no edge; such a node attends only to itself")
     return found, tuple(notes)
 
 

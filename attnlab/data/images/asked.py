@@ -59,10 +59,10 @@ def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
         found = images.read_user_images(name, "test")
     if found.images.shape[1:] != like:
         has, needs = images.measures(found.images), " × ".join(map(str, like))
-        raise DataError(f"{path} holds images of {has}, and the model was made for {needs}")
+        raise DataError(f"{path} contains images of {has}, but the model expects {needs}")
     if (label := int(found.labels.max())) >= classes:
         n = int(found.labels.argmax()) + 1
-        raise DataError(f"{path}, image {n}: its label {label} is out of range: the classes are 0 … {classes - 1}")
+        raise DataError(f"{path}, image {n}: label {label} is out of range; classes are 0 … {classes - 1}")
     return found
 
 
@@ -80,11 +80,11 @@ def _foldered(root: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]
             continue
         *inner, file = path.relative_to(root).parts
         if len(inner) > 1:
-            raise DataError(f"{path} lies deeper than a folder for each class: which of its folders is the class?")
+            raise DataError(f"{path} is nested too deeply; expected one level of subfolders, one for each class")
         label = _label(inner[0], classes, str(path)) if inner else UNKNOWN
         found.append((path, "/".join([*inner, file]), label))
     if not found:
-        raise DataError(f"{root} holds no images: neither IDX files test-images… nor pictures")
+        raise DataError(f"{root} contains no images; expected an IDX file test-images…, or PNG or JPEG files")
     return found
 
 
@@ -96,13 +96,13 @@ def _listed(table: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]:
             continue
         where, (name, *label) = f"{table}, line {number}", line.split("\t")
         if len(label) > 1:
-            raise DataError(f"{where}: {len(label)} tabs: a line is a picture's path, a tab and its class")
+            raise DataError(f"{where}: found {len(label)} tabs; expected the path of a picture, a tab and its class")
         path = table.parent / name.strip()
         if not path.is_file():
-            raise DataError(f"{where}: there is no picture {name.strip()!r}")
+            raise DataError(f"{where}: the picture {name.strip()!r} does not exist")
         found.append((path, name.strip(), _label(label[0].strip(), classes, where) if label else UNKNOWN))
     if not found:
-        raise DataError(f"{table} holds no images: a line is a picture's path, a tab and its class")
+        raise DataError(f"{table} contains no images; expected the path of a picture, a tab and its class on each line")
     return found
 
 
@@ -110,5 +110,5 @@ def _label(name: str, classes: Sequence[str], where: str) -> int:
     """Returns the index of a class; raises DataError if it is not known."""
     if (label := composed(name)) not in classes:
         shown = ", ".join(classes[:12]) + (", …" if len(classes) > 12 else "")
-        raise DataError(f"{where}: its class, {label!r}, is none of the {len(classes)} trained with: {shown}")
+        raise DataError(f"{where}: class {label!r} is not one of the {len(classes)} classes of training: {shown}")
     return list(classes).index(label)

@@ -99,16 +99,16 @@ def agreed(parts: Mapping[str, Labelled], names: Mapping[str, str]) -> int:
     train = parts["train"]
     classes = int(train.labels.max()) + 1
     if (train.labels == train.labels[0]).all():
-        raise DataError(f"{names['train']}: all images are of class {train.labels[0]}: there is nothing to tell apart")
+        raise DataError(f"{names['train']}: all images are of class {train.labels[0]}; at least 2 classes are needed")
     for part, (images, labels) in parts.items():
         if images.shape[1:] != train.images.shape[1:]:
             raise DataError(
-                f"{names[part]} holds images of {measures(images)}, and {names['train']} of {measures(train.images)}: "
-                "all must be of one size"
+                f"{names[part]} contains images of {measures(images)}, and {names['train']} images of "
+                f"{measures(train.images)}; all images must have the same size"
             )
         if (label := labels.max()) >= classes:
             raise DataError(
-                f"{names[part]}, image {int(labels.argmax()) + 1}: its label {label} is out of range, "
+                f"{names[part]}, image {int(labels.argmax()) + 1}: label {label} is out of range; "
                 f"{names['train']} has classes 0 … {classes - 1}"
             )
     return classes
@@ -120,8 +120,10 @@ def absent(parts: Mapping[str, Labelled], classes: Iterable[str]) -> tuple[str, 
     for part, (_, labels) in parts.items():
         held = np.bincount(labels, minlength=len(classes)) > 0
         if missing := [name for name, holds in zip(classes, held, strict=True) if not holds]:
-            end = ", which can never be named" if part == "train" else ""
-            lines.append(f"{part}: no image of {len(missing)} of {len(classes)} classes: {_first(missing)}{end}")
+            end = "; a model cannot learn to predict them" if part == "train" else ""
+            lines.append(
+                f"{part}: there is no image of {len(missing)} of {len(classes)} classes: {_first(missing)}{end}"
+            )
     return tuple(lines)
 
 
@@ -148,7 +150,7 @@ def scarce(train: Labelled, share: float) -> tuple[str, ...]:
     """Returns a note if classes are so small that `portion` takes one image where the share would round to none."""
     few = int((np.round(share * np.unique(train.labels, return_counts=True)[1]) < 1).sum())
     of = "1 class has" if few == 1 else f"{few} classes have"
-    return (f"train: {of} too few images for a share of {share:g}: one of each is taken",) if few else ()
+    return (f"train: {of} too few images for a share of {share:g}; one image of each is used",) if few else ()
 
 
 def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
@@ -164,8 +166,8 @@ def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
     held[portion(whole.labels, share, 0)] = True
     if lost := set(whole.labels.tolist()) - set(whole.labels[~held].tolist()):
         raise DataError(
-            f"class {min(lost)} has too few images to train with and to hold out {share:g} of them: "
-            "give files to validate with"
+            f"class {min(lost)} has too few images to hold out {share:g} of them for validation; "
+            "provide files for validation"
         )
     return Labelled(whole.images[~held], whole.labels[~held]), Labelled(whole.images[held], whole.labels[held])
 
@@ -210,7 +212,7 @@ def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
     height, width, channels = like
     picture = photos.opened(files.contents(path, unpack=False), path)
     if picture.size != (width, height):
-        raise DataError(f"{path} has {picture.height} × {picture.width} pixels: {height} × {width} are read")
+        raise DataError(f"{path} has {picture.height} × {picture.width} pixels; expected {height} × {width}")
     return np.asarray(picture.convert("L" if channels == 1 else "RGB")).reshape(like)
 
 
@@ -238,15 +240,15 @@ def _within(folder: Path, part: str) -> Path:
     names = _images(folder)
     found = [name for name in names if name.startswith(NAMES[part])]
     found = [name for name in found if name.removesuffix(".gz") == name or name.removesuffix(".gz") not in found]
-    wanted = " or ".join(f"{start}-images…" for start in NAMES[part])
+    expected = " or ".join(f"{start}-images…" for start in NAMES[part])
     if not found:
-        there = names or sorted(path.name for path in folder.iterdir())
+        present = names or sorted(path.name for path in folder.iterdir())
         raise DataError(
-            f"{folder} holds no file {wanted}: images are read from IDX files of such names, with labels beside them "
-            f"under 'labels' for 'images'; there is {_first(there) or 'nothing'}"
+            f"{folder} contains no IDX file {expected}; labels are read from the same name with 'labels' instead of "
+            f"'images'; found: {_first(present) or 'nothing'}"
         )
     if len(found) > 1:
-        raise DataError(f"{folder} holds several files {wanted}: {', '.join(found)}; name the one that is meant")
+        raise DataError(f"{folder} contains several files {expected}: {', '.join(found)}; specify one of them")
     return folder / found[0]
 
 
@@ -258,11 +260,13 @@ def _first(names: list[str]) -> str:
 def _labels(images: Path) -> Path:
     """Returns the file of the labels of a file of images; raises DataError if there is none."""
     if "images" not in images.name:
-        raise DataError(f"{images}: a name with 'images' in it is expected: its labels lie beside it under 'labels'")
+        raise DataError(
+            f"{images}: expected a file name with 'images'; labels are read from the same name with 'labels' instead"
+        )
     if (found := labels_of(images)) is not None:
         return found
     name = _labels_name(images)
-    raise DataError(f"{images} has no labels: there is neither {name} nor {name}.gz beside it")
+    raise DataError(f"{images} has no labels; expected {name} or {name}.gz in the same folder")
 
 
 def labels_of(images: Path) -> Path | None:
@@ -292,17 +296,19 @@ def checked(pair: Iterable[np.ndarray], names: Iterable[str | Path]) -> Labelled
     """
     (images, labels), (one, other) = pair, names
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):
-        shape = " × ".join(map(str, images.shape))
         raise DataError(
-            f"{one} holds {shape} of {images.dtype.name}: images are bytes, N × rows × columns, and × 3 in colour"
+            f"{one} contains {images.dtype.name} with shape {images.shape}; expected images as uint8 with shape "
+            "(N, rows, columns), or (N, rows, columns, 3) in colour"
         )
     if not images.size:
-        raise DataError(f"{one} holds no images: {' × '.join(map(str, images.shape))}")
+        raise DataError(f"{one} contains no images; its shape is {images.shape}")
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise DataError(f"{other} holds {labels.ndim} dimensions of {labels.dtype.name}: labels are a row of integers")
+        raise DataError(
+            f"{other} contains {labels.dtype.name} with shape {labels.shape}; expected labels as 1-D integers"
+        )
     if len(images) != len(labels):
-        raise DataError(f"{one} holds {len(images)} images, and {other} {len(labels)} labels")
+        raise DataError(f"{one} contains {len(images)} images, but {other} contains {len(labels)} labels")
     if (wrong := (labels < 0) | (labels >= MOST)).any():
         n = int(wrong.argmax())
-        raise DataError(f"{other}: label {n + 1} is {labels[n]}, out of range: 0 … {MOST - 1} are classes")
+        raise DataError(f"{other}: label {n + 1} is {labels[n]}, which is out of range; classes are 0 … {MOST - 1}")
     return Labelled(images if images.ndim == 4 else images[..., None], labels.astype(np.int32))

@@ -33,18 +33,18 @@ def opened(content: bytes, path: str | Path) -> Any:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             found = Image.open(io.BytesIO(content), formats=FORMATS)
         if math.prod(found.size) > PIXELS or found.mode not in MODES:
-            about = f"{found.width} × {found.height} pixels of kind {found.mode}"
-            raise DataError(f"{path} has {about}: up to {PIXELS:,}, of eight bits a channel, are read")
+            about = f"{found.width} × {found.height} pixels in mode {found.mode}"
+            raise DataError(f"{path} has {about}; at most {PIXELS:,} pixels of 8 bits per channel are supported")
         found.load()
-        if (turned := found.getexif().get(ORIENTATION, 1)) not in UPRIGHT:
-            raise DataError(f"{path} is stored turned, of EXIF orientation {turned}: save it upright")
+        if (orientation := found.getexif().get(ORIENTATION, 1)) not in UPRIGHT:
+            raise DataError(f"{path} is stored rotated, with EXIF orientation {orientation}; save it upright")
         if found.has_transparency_data and np.asarray(found.convert("RGBA"))[..., 3].min() < 255:
-            raise DataError(f"{path} has transparent pixels: save it on a ground of your choice")
+            raise DataError(f"{path} has transparent pixels; save it with an opaque background")
     except DataError:
         raise
     except UnidentifiedImageError as error:
-        raise DataError(f"{path} is damaged or no picture: no JPEG or PNG begins with {content[:8]!r}") from error
+        raise DataError(f"{path} is damaged or not a JPEG or PNG: it begins with {content[:8]!r}") from error
     # Pillow's decoders raise many kinds of exceptions for invalid bytes.
     except Exception as error:
-        raise DataError(f"{path} is damaged or no picture: {' '.join(str(error).split())}") from error
+        raise DataError(f"{path} is damaged or not a JPEG or PNG: {' '.join(str(error).split())}") from error
     return found

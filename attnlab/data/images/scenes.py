@@ -20,8 +20,8 @@ from attnlab.data.text.parallel import lines
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
 SIZE = ("width", "height")  # optional columns of a table
-REVERSED, FLAT, OUTSIDE = "with corners reversed dropped", "without area dropped", "outside the image dropped"
-CUT = "cut off at the border of the image"
+REVERSED, FLAT, OUTSIDE = "dropped (corners reversed)", "dropped (no area)", "dropped (outside the image)"
+CUT = "clipped at the border of the image"
 CHANGES = (REVERSED, FLAT, OUTSIDE, CUT)  # changes to boxes when they are read, in the words of the notes
 
 
@@ -77,7 +77,8 @@ def table(content: str, path: str) -> list[Row]:
     names = first.split("\t") if first else []
     if missing := [name for name in COLUMNS if names.count(name) != 1]:
         raise DataError(
-            f"{path}, line 1: one column {missing[0]!r} is needed, of {', '.join(COLUMNS)}, with tabs between; {names=}"
+            f"{path}, line 1: expected one column {missing[0]!r}; the columns are {', '.join(COLUMNS)}, separated by "
+            f"tabs; got {names}"
         )
     sized = all(name in names for name in SIZE)
     rows = []
@@ -95,7 +96,7 @@ def table(content: str, path: str) -> list[Row]:
         rows.append(Row(n, cell["image"], cell["label"], tuple(map(number, CORNERS)), size))
     found = [corner for row in rows for corner in row.corners]
     if found and max(found) <= 1:
-        raise DataError(f"{path}: boxes are wanted in pixels, and all corners lie within {min(0, min(found)):g} … 1")
+        raise DataError(f"{path}: expected boxes in pixels, but all corners are in {min(0, min(found)):g} … 1")
     return rows
 
 
@@ -123,9 +124,9 @@ def scenes(
     images = pictures(files, path)
     for row in rows:
         if (name := _stem(row.image)) not in by_image:
-            raise DataError(f"{path}, line {row.line}: there is no image {row.image!r}")
+            raise DataError(f"{path}, line {row.line}: the image {row.image!r} does not exist")
         if row.label not in classes:
-            raise DataError(f"{path}, line {row.line}: the label {row.label!r} is none of {', '.join(classes)}")
+            raise DataError(f"{path}, line {row.line}: label {row.label!r} is not one of {', '.join(classes)}")
         by_image[name].append(row)
     if missing := [name for name in by_image if name not in images]:
         raise DataError(f"{path}: the image {missing[0]!r} is missing")
@@ -166,7 +167,9 @@ def pictures(files: Files, path: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in files:
         if name.lower().endswith(photos.SUFFIXES) and found.setdefault(_stem(name), name) != name:
-            raise DataError(f"{path} holds two images of the name {_stem(name)!r}: {found[_stem(name)]} and {name}")
+            raise DataError(
+                f"{path} contains two images with the name {_stem(name)!r}: {found[_stem(name)]} and {name}"
+            )
     return found
 
 
@@ -182,7 +185,7 @@ def listed(files: Files, name: str) -> tuple[list[Row], str]:
     tables = [each for each in files if each.lower().endswith(".tsv")]
     if len(tables) != 1:
         raise DataError(
-            f"{name} must hold one table of boxes, named as .tsv, with tabs between {', '.join(COLUMNS)}; "
+            f"{name} must contain one .tsv table of boxes, with the columns {', '.join(COLUMNS)} separated by tabs; "
             f"found: {', '.join(tables) or 'none'}"
         )
     path = f"{name}/{tables[0]}"
@@ -194,9 +197,9 @@ def notes(parts: Mapping[str, Scenes], classes: Sequence[str]) -> Iterator[str]:
     for part, (found, changes) in parts.items():
         for change, count in changes.items():
             yield f"{part}: {count} {'box' if count == 1 else 'boxes'} {change}"
-        there = {int(label) for scene in found for label in scene.labels}
-        if absent := [name for n, name in enumerate(classes) if n not in there]:
-            yield f"{part}: no box of {', '.join(absent)}, which its average leaves out"
+        present = {int(label) for scene in found for label in scene.labels}
+        if absent := [name for n, name in enumerate(classes) if n not in present]:
+            yield f"{part}: there is no box of {', '.join(absent)}; the average leaves out these classes"
 
 
 def _scene(
@@ -207,7 +210,7 @@ def _scene(
     for row in rows:
         if row.size and row.size != sides:
             says, has = (" × ".join(f"{side:g}" for side in each) for each in (row.size, sides))
-            raise DataError(f"{path}, line {row.line}: the image {name!r} is said to be {says}, and is {has}")
+            raise DataError(f"{path}, line {row.line}: the size of the image {name!r} is given as {says}, but is {has}")
     whole = np.array([row.corners for row in rows], np.float64).reshape(-1, 4) / np.tile(sides, 2)
     boxes = whole.clip(0, 1).astype(np.float32)
     changes = _changes(whole, boxes)
@@ -248,5 +251,5 @@ def _number(cell: str, where: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{where} is {cell!r}, no number")
+        raise DataError(f"{where} is {cell!r}, which is not a finite number")
     return number

@@ -45,13 +45,13 @@ def members(archive: bytes | Path, path: str | Path = "archive") -> dict[str, by
     try:
         for name, body in (_zip if content.startswith(ZIP) else _tar)(content, path):
             if name in found:
-                raise DataError(f"{path} holds {name!r} twice")
+                raise DataError(f"{path} contains {name!r} twice")
             found[name] = body
     except _BROKEN as error:
-        raise DataError(f"{path} is damaged or no archive: {' '.join(str(error).split())}") from error
+        raise DataError(f"{path} is damaged or not an archive: {' '.join(str(error).split())}") from error
     folders = {str(folder) for name in found for folder in PurePosixPath(name).parents}
     if both := folders & found.keys():
-        raise DataError(f"{path} holds {both.pop()!r} as a file and as a folder")
+        raise DataError(f"{path} contains {both.pop()!r} as a file and as a folder")
     return found
 
 
@@ -67,21 +67,21 @@ def _tar(packed: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
             if member.isdir():
                 continue
             if not member.isreg() or member.issparse() or member.size < 0:
-                raise DataError(f"{path}: {name!r} is no plain file but {_kind(member)}")
+                raise DataError(f"{path}: {name!r} is not a regular file but {_kind(member)}")
             body = content[member.offset_data : member.offset_data + member.size]
             if len(body) < member.size:
-                raise DataError(f"{path}: {name!r} has {member.size} bytes by its header, {len(body)} are there")
+                raise DataError(f"{path}: {name!r} has {len(body)} bytes, but its header gives {member.size}")
             yield name, body
         # tarfile takes a damaged header for the end of the archive, so the rest must be checked.
         if len(rest := content[tar.offset :]) < ZEROS or rest.strip(b"\0"):
-            raise DataError(f"{path} is damaged or cut short after {tar.offset} bytes of its content")
+            raise DataError(f"{path} is damaged or truncated after {tar.offset} bytes of its content")
 
 
 def _kind(member: tarfile.TarInfo) -> str:
     """Returns in words what a member is that is not a plain file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname!r}"
-    return "a pipe" if member.isfifo() else "a device" if member.isdev() else "sparse, or of an unknown kind"
+    return "a pipe" if member.isfifo() else "a device" if member.isdev() else "a sparse file or of an unknown kind"
 
 
 def _zip(content: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
@@ -92,16 +92,17 @@ def _zip(content: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
             name = _inside(member.filename, count, path)
             mode = member.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise DataError(f"{path}: {name!r} is no plain file but a link or a device")
+                raise DataError(f"{path}: {name!r} is not a regular file but a link or a device")
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise DataError(f"{path}: {name!r} is packed by method {member.compress_type}: only deflate is read")
+                method = f"is compressed with method {member.compress_type}"
+                raise DataError(f"{path}: {name!r} {method}; only deflate is supported")
             with archive.open(member) as file:
                 body = file.read(left + 1)
             left -= len(body)
             if left < 0:
                 raise too_much(path, len(content))
             if len(body) != member.file_size:
-                raise DataError(f"{path}: {name!r} has {member.file_size} bytes by its header, {len(body)} are there")
+                raise DataError(f"{path}: {name!r} has {len(body)} bytes, but its header gives {member.file_size}")
             if not member.is_dir():
                 yield name, body
 
@@ -112,10 +113,10 @@ def _inside(name: str, count: int, path: str | Path) -> str:
     Raises DataError if the name leads out of a folder on any system, or if there are too many members.
     """
     if count > MEMBERS:
-        raise DataError(f"{path} holds more than {MEMBERS:,} files")
+        raise DataError(f"{path} contains more than {MEMBERS:,} files")
     windows = PureWindowsPath(name)
     if windows.anchor or ".." in windows.parts or not name.isprintable():
-        raise DataError(f"{path} holds {name!r}: a name that leads out of a folder, or cannot be printed")
+        raise DataError(f"{path} contains {name!r}, a name that leads out of the folder or is not printable")
     return str(PurePosixPath(name))
 
 
@@ -126,10 +127,10 @@ def _unpacked_xz(packed: bytes, path: str | Path) -> bytes:
         # The first call gets the whole input. Each call returns at most one block of output.
         block = unpack.decompress(b"" if done else packed, BLOCK)
         if not block and not unpack.eof:
-            raise EOFError("it ends too early")
+            raise EOFError("the xz stream ends too early")
         done += block
         if len(done) > most:
             raise too_much(path, len(packed))
     if unpack.unused_data.strip(b"\0"):
-        raise EOFError("something follows its end")
+        raise EOFError("there are bytes after the end of the xz stream")
     return bytes(done)

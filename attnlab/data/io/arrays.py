@@ -39,14 +39,16 @@ def npy(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
     """
     content, path = given(file, path)
     if not content.startswith(NUMPY) or len(content) < 12:
-        raise DataError(f"{path} is no npy file: it begins with {content[:8]!r}")
+        raise DataError(f"{path} is not an npy file: it begins with {content[:8]!r}")
     version = (content[6], content[7])
     if version not in ((1, 0), (2, 0)):
-        raise DataError(f"{path} is npy of version {version[0]}.{version[1]}: 1.0 and 2.0 are read")
+        raise DataError(f"{path} has npy version {version[0]}.{version[1]}; versions 1.0 and 2.0 are supported")
     start = 10 if version == (1, 0) else 12
     length = int.from_bytes(content[8:start], "little")
     if length > min(HEADER, len(content) - start):
-        raise DataError(f"{path} has an npy header of {length} bytes: {HEADER} are allowed, {len(content)} are there")
+        raise DataError(
+            f"{path} has an npy header of {length} bytes; at most {HEADER} are allowed, and the file has {len(content)}"
+        )
     header = _header(content[start : start + length], path)
     body = memoryview(content)[start + length :]
     return _array(body, header["descr"], header["shape"], "F" if header["fortran_order"] else "C", path)
@@ -68,13 +70,13 @@ def npz(file: bytes | Path, path: str | Path = "archive", names: Sequence[str] =
     """
     content, path = given(file, path)
     if not content.startswith(ZIP):
-        raise DataError(f"{path} is no npz file: it begins with {content[:8]!r}")
+        raise DataError(f"{path} is not an npz file: it begins with {content[:8]!r}")
     found = members(content, path)
     if odd := [name for name in found if not name.endswith(".npy")]:
-        raise DataError(f"{path} holds {odd[0]!r}, which is no array")
+        raise DataError(f"{path} contains {odd[0]!r}, which is not an array")
     bodies = {name.removesuffix(".npy"): body for name, body in found.items()}
-    wanted = [name for name in bodies if name in names or not names]
-    return {name: npy(bodies[name], f"{path}, {name}.npy") for name in wanted}
+    selected = [name for name in bodies if name in names or not names]
+    return {name: npy(bodies[name], f"{path}, {name}.npy") for name in selected}
 
 
 def idx(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
@@ -106,10 +108,10 @@ def idx(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
 def _idx(content: bytes, path: str | Path) -> np.ndarray:
     """Reads the content of an IDX file that is not compressed."""
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX or not 0 < content[3] <= DIMENSIONS:
-        raise DataError(f"{path} is no IDX file: it begins with {content[:4]!r}")
+        raise DataError(f"{path} is not an IDX file: it begins with {content[:4]!r}")
     start = 4 + 4 * content[3]
     if len(content) < start:
-        raise DataError(f"{path} is cut short: an IDX header of {start} bytes expected, {len(content)} found")
+        raise DataError(f"{path} is truncated: an IDX header of {start} bytes expected, {len(content)} found")
     shape = tuple(np.frombuffer(content, ">u4", content[3], offset=4).tolist())
     return _array(memoryview(content)[start:], IDX[content[2]], shape, "C", path)
 
@@ -122,7 +124,7 @@ def _header(written: bytes, path: str | Path) -> dict:
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         good = False
     if not good:
-        raise DataError(f"{path} has a broken npy header: {written[:60]!r}")
+        raise DataError(f"{path} has an invalid npy header: {written[:60]!r}")
     return header
 
 
@@ -131,12 +133,12 @@ def _array(content: memoryview, kind: Any, shape: Any, order: str, path: str | P
     dtype, sizes = _dtype(kind, path), _sizes(shape, path)
     expected = math.prod(sizes) * dtype.itemsize
     if expected != len(content):
-        what = f"{' × '.join(map(str, sizes)) or 'one'} of {dtype.name}"
-        raise DataError(f"{path} holds {what}: {expected} bytes expected, {len(content)} found")
+        what = f"an array of {dtype.name} with shape {sizes}"
+        raise DataError(f"{path} contains {what}: {expected} bytes expected, {len(content)} found")
     if dtype.kind in LARGEST:
         unit, largest = LARGEST[dtype.kind]
         if np.frombuffer(content, unit.newbyteorder(dtype.byteorder)).max(initial=0) > largest:
-            raise DataError(f"{path} holds elements of {dtype.name} that are none")
+            raise DataError(f"{path} contains invalid elements of type {dtype.name}")
     found = np.frombuffer(content, dtype).reshape(sizes, order="F" if order == "F" else "C")
     found = found.astype(dtype.newbyteorder("="), copy=False)
     found.flags.writeable = False
@@ -149,15 +151,15 @@ def _sizes(shape: Any, path: str | Path) -> tuple[int, ...]:
     # could hide another size that is too large for any file.
     good = isinstance(shape, tuple) and all(type(size) is int and 0 <= size < LONGEST for size in shape)
     if not good or len(shape) > DIMENSIONS or math.prod(size or 1 for size in shape) >= LONGEST:
-        raise DataError(f"{path} has a shape that no array here has: {str(shape)[:60]}")
+        raise DataError(f"{path} has an invalid shape: {str(shape)[:60]}")
     return shape
 
 
 def _dtype(kind: Any, path: str | Path) -> np.dtype:
     """Returns the dtype of an npy header's `descr` if it is one of `KINDS`; else raises DataError."""
     if not isinstance(kind, str) or not KINDS.fullmatch(kind):
-        remedy = "; objects would be read by running code: save them as text, .astype(str)" if kind == "|O" else ""
+        remedy = ", because reading objects runs code; save them as text with .astype(str)" if kind == "|O" else ""
         raise DataError(
-            f"{path} holds elements of kind {str(kind)[:60]!r}: numbers and text of one width are read{remedy}"
+            f"{path} contains elements of type {str(kind)[:60]!r}; expected numbers or fixed-width text{remedy}"
         )
     return np.dtype(kind)

@@ -57,15 +57,15 @@ class Bundle:
         Raises:
           DataError: as `read`.
         """
-        looked = places(self.set)
-        for folder in looked:
+        searched = places(self.set)
+        for folder in searched:
             for path in (folder / self.file, folder):
                 if path.exists() and (files := self._chosen(path)):
                     self._verify(files, path)
                     return path, files
         raise DataError(
-            f"{self.set} is missing: looked in {', '.join(map(str, looked))}; no address serves it as one file: "
-            f"git clone {self.url} {looked[-1]}"
+            f"{self.set} is missing: looked in {', '.join(map(str, searched))}; it is not served as one "
+            f"file, get it with git clone {self.url} {searched[-1]}"
         )
 
     def _chosen(self, path: Path) -> dict[str, bytes]:
@@ -83,6 +83,7 @@ class Bundle:
         listed = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
         if (found := hashlib.sha256(listed.encode()).hexdigest()) != self.sha256:
             raise DataError(
-                f"{path} is not the data attnlab knows: sha256 {self.sha256} expected, {found} found, of its "
-                f"{len(files)} files; point ATTNLAB_DATA at a good copy, or rename it and get it again from {self.url}"
+                f"{path} is not the expected data: sha256 {self.sha256} expected, {found} found for its "
+                f"{len(files)} files; point ATTNLAB_DATA at a good copy, or rename this one and get it again from "
+                f"{self.url}"
             )

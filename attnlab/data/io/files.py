@@ -93,8 +93,8 @@ def cache() -> Path:
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
     except RuntimeError as error:
-        lost = "no home folder is known here to keep data in"
-        raise DataError(f"{lost}: set XDG_CACHE_HOME, or ATTNLAB_DATA to a folder that holds them") from error
+        remedy = "set XDG_CACHE_HOME, or set ATTNLAB_DATA to a folder that contains the data"
+        raise DataError(f"the home folder, which would contain the data, is not known; {remedy}") from error
 
 
 def verified(source: Source, path: Path) -> bytes:
@@ -107,8 +107,8 @@ def verified(source: Source, path: Path) -> bytes:
     content = contents(path, path.name == source.file + ".gz", limit=source.size + 1)
     if wrong := _difference(source, content):
         raise DataError(
-            f"{path} is not the file attnlab knows: {wrong}; point ATTNLAB_DATA at a good copy, "
-            "or rename it and connect, so that it is fetched"
+            f"{path} is not the expected file: {wrong}; point ATTNLAB_DATA at a good copy, "
+            "or rename this one, so that it is fetched again"
         )
     return content
 
@@ -128,7 +128,7 @@ def contents(path: Path, unpack: bool, limit: int = -1) -> bytes:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
-            raise DataError(f"{path} cannot be read: it is a pipe or a device, and no plain file")
+            raise DataError(f"{path} cannot be read: it is a pipe or a device, not a regular file")
         with path.open("rb") as file:
             return _unpacked(file, about.st_size, path, limit) if unpack else _drained(file, limit, path)
     except OSError as error:
@@ -169,7 +169,9 @@ def room(packed: int) -> int:
 
 def too_much(path: str | Path, packed: int) -> DataError:
     """Returns the error for a file that decompresses to more than `room` allows."""
-    return DataError(f"{path} unpacks to more than {room(packed):,} bytes: unpack it yourself if that is what it holds")
+    return DataError(
+        f"{path} decompresses to more than {room(packed):,} bytes; decompress it yourself if this size is correct"
+    )
 
 
 def _unpacked(file: io.BufferedIOBase, packed: int, path: str | Path, limit: int = -1) -> bytes:
@@ -190,7 +192,7 @@ def _drained(file: io.BufferedIOBase | gzip.GzipFile, limit: int, path: str | Pa
             done += block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise Damaged(
-            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); get it again",
+            f"{path} is truncated or damaged after {len(done)} bytes of content ({error}); get it again",
             bytes(done),
         ) from error
     return bytes(done)
@@ -203,14 +205,14 @@ def text(content: bytes, path: str | Path) -> str:
       DataError: if it is not UTF-8 or contains a zero byte. The message names `path` and the byte.
     """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise DataError(f"{path} is not UTF-8: it begins with the mark of UTF-16; save it as UTF-8")
+        raise DataError(f"{path} is not UTF-8: it begins with the byte-order mark of UTF-16; save it as UTF-8")
     try:
         found = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8: byte {error.start} is {content[error.start]:#04x}") from error
     # English text in UTF-16 is valid UTF-8, with a zero byte next to each letter.
     if (null := content.find(0)) >= 0:
-        raise DataError(f"{path} is no text: byte {null} is 0x00; UTF-8 is read, not UTF-16")
+        raise DataError(f"{path} is not text: byte {null} is 0x00; save it as UTF-8, not UTF-16")
     return found
 
 
@@ -241,18 +243,18 @@ def fetch(source: Source) -> tuple[Path, bytes]:
     try:
         content = _download(source)
         if wrong := _difference(source, content):
-            raise DataError(f"{source.url} sent another file: {wrong}; {_remedy(source)}")
+            raise DataError(f"{source.url} served a different file: {wrong}; {_remedy(source)}")
     except (OSError, http.client.HTTPException) as error:
         where = ", ".join(str(folder) for folder in places(source.set))
         raise DataError(
             f"{source.set}/{source.file} is missing: looked in {where}; fetching {source.url} failed "
-            f"({error or type(error).__name__}); connect, or {_remedy(source)}"
+            f"({error or type(error).__name__}); connect to the network, or {_remedy(source)}"
         ) from error
     try:
         place(content, target)
     except OSError as error:
-        where = f"{error.filename or target} cannot be written: {error.strerror or error}"
-        raise DataError(f"{where}; set XDG_CACHE_HOME to a folder that can, or {_remedy(source)}") from error
+        problem = f"{error.filename or target} cannot be written: {error.strerror or error}"
+        raise DataError(f"{problem}; set XDG_CACHE_HOME to a writable folder, or {_remedy(source)}") from error
     return target, content
 
 
@@ -292,4 +294,4 @@ def _difference(source: Source, content: bytes) -> str:
 
 def _remedy(source: Source) -> str:
     """Returns the advice on where to put the file by hand."""
-    return f"set ATTNLAB_DATA to a folder that holds {source.set}/{source.file}"
+    return f"set ATTNLAB_DATA to a folder that contains {source.set}/{source.file}"

@@ -44,7 +44,7 @@ def _check_link(root: Path, folder: Path) -> None:
         return
     target, around = folder.resolve(), [each for each in folder.parents if each.is_relative_to(root)]
     if any(each.resolve().is_relative_to(target) for each in around):
-        raise DataError(f"{folder} is a link to {target}, a folder that it lies in itself")
+        raise DataError(f"{folder} is a link to {target}, which contains the link")
 
 
 def _refuse(error: OSError) -> None:

@@ -40,9 +40,9 @@ def latest(keys: np.ndarray, values: np.ndarray, symbols: int) -> tuple[np.ndarr
     place = np.full((size, symbols), -1)
     rows = np.broadcast_to(np.arange(size)[:, None], keys.shape)
     np.maximum.at(place, (rows, keys), np.broadcast_to(np.arange(length), keys.shape))
-    told = place >= 0
+    has_value = place >= 0
     found = np.take_along_axis(values, np.maximum(place, 0), axis=1)
-    return np.where(told, found, 0).astype(np.int32), told
+    return np.where(has_value, found, 0).astype(np.int32), has_value
 
 
 def asked(random: np.random.Generator, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

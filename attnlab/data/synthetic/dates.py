@@ -98,15 +98,15 @@ def forbid_collisions(languages: Sequence[str]) -> None:
     It is enough to check 144 days, twelve days of twelve months. They distinguish any two orders of day and month and
     any two names of months, and full years cannot be confused.
     """
-    seen: dict[str, tuple[date, str]] = {}
+    meanings: dict[str, tuple[date, str]] = {}
     days = [date(2024, month, day) for month, day in product(range(1, 13), range(1, 13))]
     for language in languages:
         for form, day in product(forms(language), days):
-            other, first = seen.setdefault(text := write(day, form, language), (day, language))
+            other, first = meanings.setdefault(text := write(day, form, language), (day, language))
             if other != day:
                 raise DataError(
-                    f"task.languages: {text!r} is {other} in {first} and {day} in {language}; "
-                    "leave one of these languages out"
+                    f"task.languages: {text!r} means {other} in {first} and {day} in {language}; "
+                    "remove one of these languages"
                 )
 
 

@@ -33,20 +33,20 @@ def evaluate(words: Sequence[str]) -> int:
             continue
         if word == END:
             if not lists or not lists[-1][1]:
-                raise ValueError(f"{word!r} at position {place} ends {'a list of nothing' if lists else 'no list'}")
+                raise ValueError(f"{word!r} at position {place} closes {'an empty list' if lists else 'no list'}")
             value = _apply(*lists.pop())
         elif len(word) == 1 and word in "0123456789":
             value = int(word)
         else:
-            raise ValueError(f"{word!r} at position {place} is no digit, {' '.join(OPERATORS)} or {END}")
+            raise ValueError(f"{word!r} at position {place} is not a digit, {' '.join(OPERATORS)} or {END}")
         if lists:
             lists[-1][1].append(value)
         elif place < len(words):
-            raise ValueError(f"the expression ends at position {place}, and {len(words)} words are given")
+            raise ValueError(f"the expression ends at position {place}, but there are {len(words)} words")
         else:
             return value
     raise ValueError(
-        f"the expression is not ended: {len(lists)} lists are open" if lists else "the expression is empty"
+        f"the expression is incomplete; number of unclosed lists: {len(lists)}" if lists else "the expression is empty"
     )
 
 
@@ -109,7 +109,7 @@ def _fitting(numbers: Iterator[float], lengths: tuple[int, int], depth: int, arg
         if words is not None and len(words) >= lengths[0]:
             return words
     raise ValueError(
-        f"none of {TRIES:,} expressions of {depth=} and {arguments=} has {lengths[0]} to {lengths[1]} words: "
+        f"none of {TRIES:,} expressions with {depth=} and {arguments=} has {lengths[0]} to {lengths[1]} words; "
         "allow other lengths"
     )
 

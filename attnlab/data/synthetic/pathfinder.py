@@ -1,4 +1,4 @@
-"""Pathfinder: dashed curves and two dots. The task is to tell if the dots are on one curve (Linsley et al. 2018)."""
+"""Pathfinder: dashed curves and two dots. The task is to decide if the dots are on one curve (Linsley et al. 2018)."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def draw(
         joined, _ = _laid(random, AT_ONCE, side, counts)
         ends = np.stack([curve[:, [0, -1]] for curve in joined[:2]])  # [curve N end 2]
         dots = ends[random.integers(2, size=ends.shape[1]), np.arange(ends.shape[1])]
-        apart, rows = _laid(random, AGAIN * len(dots), side, counts, np.tile(dots, (AGAIN, 1, 1)))
+        separate, rows = _laid(random, AGAIN * len(dots), side, counts, np.tile(dots, (AGAIN, 1, 1)))
         # Several attempts may succeed for one image with joined dots. Keep the first.
         rows, first = np.unique(rows % max(1, len(dots)), return_index=True)
-        curves = [curve[first] for curve in apart], [curve[rows] for curve in joined]
+        curves = [curve[first] for curve in separate], [curve[rows] for curve in joined]
         found.append(np.stack([_drawn(each, dots[rows], side) for each in curves], axis=1))
         count, barren = count + len(rows), 0 if len(rows) else barren + 1
     if count < half:

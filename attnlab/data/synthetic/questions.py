@@ -71,11 +71,11 @@ def draw(seed: int, sizes: dict[str, int]) -> Parts:
     """
     random = generator(seed)
     # Up to half of all questions, random draws find new ones quickly.
-    wanted, most = sum(sizes[part] for part in PARTS), len(KINDS) * min(map(_count, KINDS)) // 2
-    if wanted > most:
-        raise DataError(f"{wanted} different questions are asked for, and the grammar gives up to {most}")
+    count, most = sum(sizes[part] for part in PARTS), len(KINDS) * min(map(_count, KINDS)) // 2
+    if count > most:
+        raise DataError(f"{count} different questions are requested, but the grammar generates at most {most}")
     found: dict[str, str] = {}
-    while len(found) < wanted:
+    while len(found) < count:
         templates = _KINDS[kind := KINDS[len(found) % len(KINDS)]]
         found.setdefault(_written(templates[random.integers(len(templates))], random), kind)
     examples = iter([Example(question, (kind,)) for question, kind in found.items()])

@@ -31,21 +31,21 @@ def draw(
       where the second array is False.
     """
     dictionary = random.integers(values, size=(size, keys))
-    told = _orders(random, size, keys, min(pairs, keys))
+    listed = _orders(random, size, keys, min(pairs, keys))
     again = random.integers(keys, size=(size, max(0, pairs - keys)))
-    told = random.permuted(np.concatenate([told, again], axis=1), axis=1)
-    asked = np.take_along_axis(told, _orders(random, size, pairs, queries), axis=1)
+    listed = random.permuted(np.concatenate([listed, again], axis=1), axis=1)
+    asked = np.take_along_axis(listed, _orders(random, size, pairs, queries), axis=1)
     places = 2 * pairs + _orders(random, size, length - 2 * pairs, queries)
     tokens = np.full((size, length), BLANK, np.int32)
-    tokens[:, 0 : 2 * pairs : 2] = 1 + told
-    tokens[:, 1 : 2 * pairs : 2] = 1 + keys + np.take_along_axis(dictionary, told, axis=1)
+    tokens[:, 0 : 2 * pairs : 2] = 1 + listed
+    tokens[:, 1 : 2 * pairs : 2] = 1 + keys + np.take_along_axis(dictionary, listed, axis=1)
     np.put_along_axis(tokens, places, (1 + asked).astype(np.int32), axis=1)
     asks = np.zeros((size, length), bool)
     np.put_along_axis(asks, places, True, axis=1)
     might = asks.copy()
     # A key is repeated if, after a stable sort, it equals the key on its left.
-    order = np.argsort(told, axis=1, kind="stable")
-    ordered, before = np.take_along_axis(told, order, axis=1), np.zeros(told.shape, bool)
+    order = np.argsort(listed, axis=1, kind="stable")
+    ordered, before = np.take_along_axis(listed, order, axis=1), np.zeros(listed.shape, bool)
     np.put_along_axis(before, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
     might[:, 0 : 2 * pairs : 2] = before
     value = np.take_along_axis(dictionary, np.clip(tokens - 1, 0, keys - 1), axis=1)

@@ -8,7 +8,7 @@ from attnlab.data.rng import generator
 
 # The first two formants in hertz, means over men (Peterson and Barney 1952, table II).
 VOWELS = {"i": (270, 2290), "ae": (660, 1720), "a": (730, 1090), "u": (300, 870), "er": (490, 1350)}
-# Both orders of five pairs, so that no part within a vowel tells which of two words it belongs to.
+# Both orders of five pairs, so that no part within a vowel determines which of two words it belongs to.
 PAIRS = (("i", "ae"), ("ae", "a"), ("a", "u"), ("u", "er"), ("er", "i"))
 WORDS = {f"{first}-{last}": (first, last) for pair in PAIRS for first, last in (pair, pair[::-1])}
 SECONDS = (0.20, 0.45)

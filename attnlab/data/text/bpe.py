@@ -35,7 +35,7 @@ class Bpe(TokenizerSpec):
 
     def __post_init__(self):
         if isinstance(self.size, bool) or not isinstance(self.size, int) or not RESERVED < self.size < 2**31:
-            raise ValueError(f"size={self.size!r} must be a whole number in {RESERVED + 1} … {2**31 - 1}")
+            raise ValueError(f"size={self.size!r} must be an integer in {RESERVED + 1} … {2**31 - 1}")
 
     def fit(self, sentences: Iterable[str]) -> Tokenizer:
         """Learns the merges and returns the tokenizer.
@@ -53,7 +53,8 @@ class Bpe(TokenizerSpec):
         learned = json.loads(tokenizer.to_str())["model"]
         symbols = tuple(sorted(learned["vocab"], key=learned["vocab"].__getitem__))
         if RESERVED + len(symbols) > self.size:
-            raise ValueError(f"size={self.size} must be at least {RESERVED + len(symbols)}: so many characters occur")
+            least = f"{RESERVED + len(symbols)}, for {len(symbols)} characters and {RESERVED} reserved ids"
+            raise ValueError(f"size={self.size} must be at least {least}")
         return BpeCodec(self, Vocabulary(symbols), tuple(map(tuple, learned["merges"])))
 
     def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
@@ -64,11 +65,11 @@ class Bpe(TokenizerSpec):
         """
         merges, symbols = content.get("merges"), set(vocabulary.symbols)
         if not isinstance(merges, list) or " " not in symbols:
-            raise ValueError("there must be a list of merges, and a space among the symbols")
+            raise ValueError("expected a list of merges, and a space among the symbols")
         for n, merge in enumerate(merges, start=1):
             pair = isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge)
             if not pair or not {*merge, "".join(merge)} <= symbols:
-                raise ValueError(f"merge {n}, {merge!r}, is not a pair of symbols that makes one")
+                raise ValueError(f"merge {n}, {merge!r}, is not a pair of symbols that joins to a symbol")
         return BpeCodec(self, vocabulary, tuple(map(tuple, merges)))
 
 
@@ -88,18 +89,18 @@ class BpeCodec(Tokenizer):
     def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
         """Returns the ids of `text`. Only characters can be unknown, because all other symbols consist of them."""
         text = normalize(text, self.units.lower)
-        if not self._seen.issuperset(text):
-            seen = Vocabulary(tuple(sorted(self._seen)))
+        if not self._characters.issuperset(text):
+            characters = Vocabulary(tuple(sorted(self._characters)))
             if not known:
-                seen.encode(text)
-            text = "".join(seen.known(text))
+                characters.encode(text)  # raises the error that lists the unknown characters
+            text = "".join(characters.known(text))
         ids = self._tokenizer.encode(text if within else " " + text, add_special_tokens=False).ids if text else []
         return [RESERVED + n for n in ids]
 
     def unknown_symbols(self, text: str) -> tuple[list[str], int]:
         """Returns the unknown characters of `text`, and the number of all its characters."""
         text = normalize(text, self.units.lower)
-        return [character for character in text if character not in self._seen], len(text)
+        return [character for character in text if character not in self._characters], len(text)
 
     def decode(self, ids: Iterable, within: bool = False) -> str:
         """Concatenates the symbols of the ids."""
@@ -115,7 +116,7 @@ class BpeCodec(Tokenizer):
         return super().to_json() | {"merges": [list(merge) for merge in self.merges]}
 
     @cached_property
-    def _seen(self) -> frozenset[str]:
+    def _characters(self) -> frozenset[str]:
         """The known characters."""
         return frozenset(symbol for symbol in self.vocabulary.symbols if len(symbol) == 1)
 

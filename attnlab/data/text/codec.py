@@ -111,5 +111,5 @@ def present(sentences: Iterable[str]) -> list[str]:
     """Returns the sentences as a list; raises DataError if they contain no text."""
     sentences = list(sentences)
     if not any(sentence.strip() for sentence in sentences):
-        raise DataError(f"there is no text in {len(sentences)} sentences to learn symbols from")
+        raise DataError(f"the {len(sentences)} sentences contain no text to learn symbols from")
     return sentences

@@ -38,7 +38,7 @@ def pools(parts: Parts) -> dict[str, Pool]:
     for part, examples in reversed(parts.items()):
         for example in examples:
             if (label := str(example.targets[0])) not in found[part]:
-                raise DataError(f"the {part} part has a sentence of the class {label!r}, which train has none of")
+                raise DataError(f"the {part} part has a sentence of class {label!r}, which does not occur in train")
             if (sentence := str(example.source)) not in taken:
                 found[part][label].append(sentence.encode())
                 taken.add(sentence)
@@ -92,12 +92,12 @@ def check(pools: Mapping[str, Pool], least: int, path: str) -> None:
         for name, sentences in pool.items():
             if not sentences:
                 raise DataError(
-                    f"{path}: the {part} part has no sentence of the class {name!r}, or none that no later part has"
+                    f"{path}: the {part} part has no sentence of class {name!r} that is not in a later part"
                 )
             if (size := sum(len(sentence) + 1 for sentence in sentences)) < least:
                 raise DataError(
-                    f"{path}: the {part} part has {size:,} bytes of sentences of the class {name!r}, and {least:,} are "
-                    "needed: ask for shorter documents"
+                    f"{path}: the {part} part has {size:,} bytes of sentences of class {name!r}, but {least:,} are "
+                    "needed; use shorter documents"
                 )
 
 

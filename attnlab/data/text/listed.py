@@ -138,4 +138,4 @@ def utf8(text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         n = error.start
-        raise DataError(f"U+{ord(text[n]):04X} at position {n + 1} is half a character and no text") from None
+        raise DataError(f"U+{ord(text[n]):04X} at position {n + 1} is an unpaired surrogate, not a character") from None

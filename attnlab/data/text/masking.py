@@ -31,7 +31,8 @@ class Masking:
 
     def __post_init__(self):
         if not 0 < self.share <= 1 or not 0 <= self.first < self.end:
-            raise ValueError(f"share={self.share} must be above 0 and at most 1, first={self.first} below {self.end}")
+            first = f"first={self.first} must be at least 0 and below end={self.end}"
+            raise ValueError(f"share={self.share} must be above 0 and at most 1, and {first}")
 
     def asks(self, words: np.ndarray | int) -> np.ndarray:
         """Returns how many words are selected of a number of words. Works elementwise on arrays.

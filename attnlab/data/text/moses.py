@@ -33,8 +33,8 @@ def tokenised(sentence: str, language: str) -> str:
     'a man &apos;s t-shirt says &quot; hi , &quot; 1,000 times .'
     """
     sentence = "".join(_UNIFORM.get(mark, mark) for mark in sentence.lower())
-    within, beside = (r'"([,.]+)', r'\1"') if language == "en" else (r'(\.+|,)"', r'"\1')
-    sentence = re.sub(within, beside, sentence)
+    pattern, replacement = (r'"([,.]+)', r'\1"') if language == "en" else (r'(\.+|,)"', r'"\1')
+    sentence = re.sub(pattern, replacement, sentence)
     words: list[str] = []
     for word in sentence.split():
         # A word with escapes is tokenized already.

@@ -12,7 +12,7 @@ from attnlab.data.text.example import Example
 
 LONGER = ("refuse", "truncate", "skip")
 EMPTY = ("refuse", "skip")
-SKIPPING = "; task.empty=skip (of attnlab score: --empty skip) leaves such lines out"
+SKIPPING = "; task.empty=skip (for attnlab score: --empty skip) skips such lines"
 S = TypeVar("S", str, list[int], list[str])
 
 
@@ -41,7 +41,7 @@ class Limit:
         check("longer", self.longer, LONGER)
         check("empty", self.empty, EMPTY)
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
-            raise ValueError(f"most={self.most!r} must be a whole number, 0 or more")
+            raise ValueError(f"most={self.most!r} must be an integer of at least 0")
 
     def met(self, sides: Sequence[Sequence]) -> bool:
         """Whether no side is too long."""
@@ -64,7 +64,7 @@ class Limit:
             return sides
         if self.longer == "refuse":
             raise DataError(
-                f"{where}: its length {max(map(len, sides))} is more than {self.most}; cut or skip it, or allow more"
+                f"{where}: length {max(map(len, sides))} exceeds {self.most}; truncate or skip the line, or allow more"
             )
         return None if self.longer == "skip" else [side[: self.most] for side in sides]
 
@@ -117,16 +117,16 @@ class Corpus:
 
     def notes(self) -> list[str]:
         """Returns a line for each fact that the user should know; none if every line became an example."""
-        treated = "cut" if self.limit.longer == "truncate" else "left out"
+        treated = "truncated" if self.limit.longer == "truncate" else "skipped"
         length = f"longer than {self.limit.most} and {treated}"
-        told = {"empty and left out": self.empty, length: self.longer}
-        found = [f"{self.path}: {_count(numbers)} {what}" for what, numbers in told.items() if numbers]
+        treatments = {"empty and skipped": self.empty, length: self.longer}
+        found = [f"{self.path}: {_counted(numbers)} {what}" for what, numbers in treatments.items() if numbers]
         found += skipped(self.path, self.half)
         if self.joined:
             several = sum(len(example.targets) > 1 for example in self.examples)
             sources = "1 source has" if several == 1 else f"{several:,} sources have"
-            what = f"each one example with several references ({len(self.joined):,} lines)"
-            found.append(f"{self.path}: {sources} several targets: {what}; in training lines stay separate pairs")
+            what = f"each becomes one example with several references ({len(self.joined):,} lines)"
+            found.append(f"{self.path}: {sources} several targets; {what}, except in training")
         return found
 
 
@@ -152,7 +152,7 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
     """
     names = _names(path)
     if grouped and len(names) == 2:
-        raise DataError(f"{path}: groups are the third column of one file, and these are two")
+        raise DataError(f"{path}: groups are the third column of a single file, but these are two files")
     read = [lines(text(contents(user_path(name), name.endswith(".gz")), name)) for name in names]
     rows = aligned(names, *read) if len(names) == 2 else _columns(path, read[0], 3 if grouped else 2)
     examples, kept, empty, longer, half = [], [], [], [], []
@@ -174,7 +174,7 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
             examples.append(Example(sides[0], (sides[1],), *group))
             kept.append(number)
     if not examples:
-        raise DataError(f"{path} holds no pairs{lost(longer, limit, half)}")
+        raise DataError(f"{path} contains no pairs{lost(longer, limit, half)}")
     return Corpus(path, examples, kept, empty, longer, limit, half=tuple(half))
 
 
@@ -207,7 +207,7 @@ def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
             examples.append(Example(sides[0], ()))
             kept.append(number)
     if not examples:
-        raise DataError(f"{path} holds no texts{lost(longer, limit)}")
+        raise DataError(f"{path} contains no texts{lost(longer, limit)}")
     return Corpus(path, examples, kept, empty, longer, limit)
 
 
@@ -223,21 +223,22 @@ def lines(content: str) -> list[str]:
 def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> list[Sequence[str]]:
     """Pairs the lines of two files; raises DataError if their numbers differ."""
     if len(sources) != len(targets):
-        raise DataError(f"{names[0]} has {len(sources)} lines and {names[1]} {len(targets)}: each must answer one")
+        raise DataError(
+            f"{names[0]} has {len(sources)} lines, but {names[1]} has {len(targets)}; the lines must correspond"
+        )
     return list(zip(sources, targets, strict=True))
 
 
 def lost(longer: Sequence[int], limit: Limit, half: Sequence[int] = ()) -> str:
     """Returns the part of a message that explains why nothing is left: lines are too long or have one empty side."""
-    are = "is" if len(longer) == 1 else "are"
-    long = f" of at most {limit.most}: its {_count(longer)} {are} longer and left out" if longer else ""
-    halves = f"{_count(half)} with one empty side {'is' if len(half) == 1 else 'are'} left out" if half else ""
-    return f"{long}{', and' if long else ': its'} {halves}" if halves else long
+    long = f" of length at most {limit.most}: {_counted(longer)} longer and skipped" if longer else ""
+    halves = f"{_count(half)} with one empty side {'is' if len(half) == 1 else 'are'} skipped" if half else ""
+    return f"{long}{', and' if long else ':'} {halves}" if halves else long
 
 
 def skipped(path: str, half: Sequence[int]) -> list[str]:
     """Returns the note about lines left out because one side is empty; an empty list if there are none."""
-    return [f"{path}: {_count(half)} with one empty side left out"] if half else []
+    return [f"{path}: {_count(half)} with one empty side {'is' if len(half) == 1 else 'are'} skipped"] if half else []
 
 
 def _names(path: str) -> list[str]:
@@ -247,7 +248,7 @@ def _names(path: str) -> list[str]:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     if len(names) > 2 or not all(names):
-        raise DataError(f"{path!r} is neither a file nor two with a comma between them")
+        raise DataError(f"{path!r} is neither a file nor two files separated by a comma")
     return names
 
 
@@ -257,8 +258,8 @@ def _columns(path: str, rows: list[str], count: int) -> list[Sequence[str]]:
     for number, row in enumerate(rows, start=1):
         found = row.split("\t") if row.strip(" ") else [""] * count
         if len(found) != count:
-            must = "one" if count == 2 else "two"
-            raise DataError(f"{path}, line {number}: {len(found) - 1} tabs where there must be {must}: {_start(row)}")
+            tabs = "1 tab" if count == 2 else f"{count - 1} tabs"
+            raise DataError(f"{path}, line {number}: expected {tabs}, found {len(found) - 1}: {_start(row)}")
         columns.append(found)
     return columns
 
@@ -266,9 +267,9 @@ def _columns(path: str, rows: list[str], count: int) -> list[Sequence[str]]:
 def _half(names: Sequence[str], number: int, source: str) -> str:
     """Returns the message for line `number`, of which one side is empty."""
     if len(names) == 1:
-        return f"{names[0]}, line {number}: {'source' if not source else 'target'} is empty"
+        return f"{names[0]}, line {number}: the {'source' if not source else 'target'} is empty"
     empty, present = names if not source else names[::-1]
-    return f"{empty}, line {number} is empty, and {present} has a line there"
+    return f"{empty}, line {number} is empty, but line {number} of {present} is not"
 
 
 def _start(row: str, most: int = 60) -> str:
@@ -280,3 +281,8 @@ def _count(numbers: Sequence[int], most: int = 5) -> str:
     """Returns the number of lines and the first line numbers, in words."""
     shown = ", ".join(map(str, numbers[:most])) + (" …" if len(numbers) > most else "")
     return f"{len(numbers)} {'line' if len(numbers) == 1 else 'lines'} ({shown})"
+
+
+def _counted(numbers: Sequence[int]) -> str:
+    """Returns `_count` with the verb that agrees with it."""
+    return f"{_count(numbers)} {'is' if len(numbers) == 1 else 'are'}"

@@ -87,8 +87,8 @@ def rows(content: str, path: str, half: list[int] | None = None) -> Iterator[tup
             half.append(number)
             continue
         if lacking or not marked:
-            form = "IN: a command OUT: its actions, nor both with a tab between"
-            raise DataError(f"{path}, line {number}: {line!r} is not {form}{SKIPPING if lacking else ''}")
+            form = "'IN: command OUT: actions', or a command, a tab and its actions"
+            raise DataError(f"{path}, line {number}: expected {form}, got {line!r}{SKIPPING if lacking else ''}")
         middle = words.index("OUT:")
         yield tuple(words[:middle]), tuple(words[middle + 1 :])
 
@@ -105,7 +105,7 @@ def read_user_file(path: str, half: list[int] | None = None) -> list[Example]:
     """
     content = text(files.contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     if not (found := [Example(command, (actions,)) for command, actions in rows(content, path, half)]):
-        raise DataError(f"{path} holds no commands")
+        raise DataError(f"{path} contains no commands")
     return shuffled(found)
 
 

@@ -120,7 +120,7 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
             examples.append(Example(" ".join(sides[0]), (label,)))
             kept.append(number)
     if not examples:
-        raise DataError(f"{path} holds no sentences{lost(longer, limit, half)}")
+        raise DataError(f"{path} contains no sentences{lost(longer, limit, half)}")
     return Corpus(path, examples, kept, empty, longer, limit, half=tuple(half))
 
 
@@ -150,7 +150,7 @@ def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding:
     for line, example in zip(found.lines, found.examples, strict=True):
         if (label := example.targets[0]) not in classes:
             raise DataError(
-                f"{path}, line {line}: its class, {label!r}, is none of the {len(classes)} trained with: "
+                f"{path}, line {line}: class {label!r} is not one of the {len(classes)} classes of training: "
                 f"{_shown(classes)}"
             )
     return found
@@ -177,8 +177,8 @@ def _tabbed(rows: Iterable[str]) -> bool:
 def _missing(label: str) -> str:
     """Returns what a line lacks, in words: its class if `label` is empty, else its sentence."""
     if not label:
-        return "there is no class before a tab, as the first line has one"
-    return f"{label!r} is its class, and there is no sentence after it"
+        return "expected a class before a tab, as on the first line"
+    return f"there is no sentence after the class {label!r}"
 
 
 def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
@@ -190,7 +190,8 @@ def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
         return composed(" ".join(label.split())), sentence.split()
     label, *words = row.split()
     if "," in label or ";" in label:
-        raise DataError(f"{where}: its class would be {label!r}: a space or a tab, no comma or semicolon, ends it")
+        remedy = "end the class with a space or a tab"
+        raise DataError(f"{where}: the class {label!r} contains a comma or a semicolon; {remedy}")
     return composed(label), words
 
 
@@ -212,21 +213,21 @@ def compared(corpora: Mapping[str, Corpus]) -> list[str]:
     often = Counter(str(example.targets[0]) for example in first.examples)
     known = sorted(often)
     if len(known) < 2:
-        raise DataError(f"{first.path}: every line is of the class {known[0]!r}: nothing is to be told apart")
+        raise DataError(f"{first.path}: all lines are of class {known[0]!r}; at least 2 classes are needed")
     notes = []
     if [label for label in known if often[label] == 1] == [heading := str(first.examples[0].targets[0])]:
         where = f"{first.path}, line {first.lines[0]}"
-        notes.append(f"{where}: its class, {heading!r}, is no other line's: if that is a heading, take it out")
+        notes.append(f"{where}: class {heading!r} is on no other line; if this line is a heading, remove it")
     for part in ("valid", "test"):
         each = corpora[part]
         for line, example in zip(each.lines, each.examples, strict=True):
             if (label := example.targets[0]) not in known:
                 raise DataError(
-                    f"{each.path}, line {line}: its class, {label!r}, is none of the {len(known)} classes of "
+                    f"{each.path}, line {line}: class {label!r} is not one of the {len(known)} classes of "
                     f"{first.path}: {_shown(known)}"
                 )
         found = {example.targets[0] for example in each.examples}
-        notes += [f"{each.path}: no line is of the class {label!r}" for label in known if label not in found]
+        notes += [f"{each.path}: no line is of class {label!r}" for label in known if label not in found]
     return notes
 
 
@@ -253,12 +254,12 @@ def _text(content: bytes, path: str, encoding: str) -> str:
     if encoding == "latin-1":
         # Any bytes are valid Latin-1, so signs of another encoding must be looked for.
         if content.startswith(_MARK):
-            raise DataError(f"{path} begins with the mark of UTF-8: read it as that, not as Latin-1")
+            raise DataError(f"{path} begins with the byte-order mark of UTF-8; read it as utf-8, not as latin-1")
         if (null := content.find(0)) >= 0:
-            raise DataError(f"{path} is no text: byte {null} is 0x00, as in UTF-16")
+            raise DataError(f"{path} is not text: byte {null} is 0x00, as in UTF-16")
         return content.decode("latin-1")
     try:
         return text(content, path)
     except DataError as error:
-        hint = "; as latin-1 any byte is a letter" if "is not UTF-8: byte" in str(error) else ""
+        hint = "; the encoding latin-1 accepts any byte" if "is not UTF-8: byte" in str(error) else ""
         raise DataError(f"{error}{hint}") from error

@@ -91,5 +91,5 @@ def rows(table: str, path: str, half: list[int] | None = None) -> Iterator[tuple
             continue
         if len(columns) != 2 or not all(columns):
             hint = SKIPPING if len(columns) == 2 else ""
-            raise DataError(f"{path}, line {number}: {row!r} is not a word, a tab and its phones{hint}")
+            raise DataError(f"{path}, line {number}: expected a word, a tab and its phones, got {row!r}{hint}")
         yield columns[0], tuple(columns[1].split())

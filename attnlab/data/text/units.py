@@ -25,12 +25,12 @@ def from_json(content: object, path: str | Path = "units") -> Tokenizer:
       DataError: if `content` does not describe a tokenizer.
     """
     if not isinstance(content, dict) or content.get("kind") not in list(UNITS):
-        raise DataError(f"{path} holds no units: their kind must be one of {', '.join(UNITS)}")
+        raise DataError(f"{path} contains no tokenizer: its kind must be one of {', '.join(UNITS)}")
     kind = type(UNITS[content["kind"]])
     default = asdict(UNITS[content["kind"]])
     for name, value in default.items():
         if type(content.get(name)) is not type(value):
-            raise DataError(f"{path}: {name}={content.get(name)!r} must be like {value!r}")
+            raise DataError(f"{path}: {name}={content.get(name)!r} must be of type {type(value).__name__}")
     vocabulary = Vocabulary.from_json(content.get("symbols"), path)
     try:
         return kind(**{each.name: content[each.name] for each in fields(kind)}).restored(vocabulary, content)

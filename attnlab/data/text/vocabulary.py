@@ -28,7 +28,7 @@ class Vocabulary:
 
     def __post_init__(self):
         if len(self._ids) < len(self.symbols) or "" in self._ids:
-            raise ValueError("vocabulary: symbols must differ and none may be empty")
+            raise ValueError("vocabulary: symbols must be unique and not empty")
 
     @classmethod
     def of(cls, sequences: Iterable[Symbols]) -> "Vocabulary":
@@ -75,7 +75,7 @@ class Vocabulary:
             if n == END:
                 break
             if not 0 <= n < self.size:
-                raise ValueError(f"vocabulary: id {n} must lie in 0 … {self.size - 1}")
+                raise ValueError(f"vocabulary: id {n} must be in 0 … {self.size - 1}")
             if n >= RESERVED:
                 answer.append(self.symbols[n - RESERVED])
         return tuple(answer)
@@ -96,7 +96,7 @@ class Vocabulary:
           DataError: if `symbols` is not a list of different, non-empty strings.
         """
         if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
-            raise DataError(f"{path} holds no list of symbols")
+            raise DataError(f"{path} contains no list of symbols")
         try:
             return cls(tuple(symbols))
         except ValueError as error:
@@ -107,8 +107,8 @@ class Vocabulary:
         missing = [(n, symbol) for n, symbol in enumerate(sequence, start=1) if symbol not in self._ids]
         shown = ", ".join(f"{require_symbol(symbol)} at position {n}" for n, symbol in missing[:most])
         more = f" and {len(missing) - most} more" if len(missing) > most else ""
-        seen = " ".join(self.symbols[:24]) + (" …" if len(self.symbols) > 24 else "")
-        return f"never seen in training: {shown}{more}; seen in training ({len(self.symbols)}): {seen}"
+        known = " ".join(self.symbols[:24]) + (" …" if len(self.symbols) > 24 else "")
+        return f"never seen in training: {shown}{more}; seen in training ({len(self.symbols)}): {known}"
 
 
 def require_symbol(symbol: str) -> str:

@@ -19,7 +19,7 @@ def group(rows: Iterable[tuple[str, Phones]], path: str) -> Words:
         if phones not in known:
             known.append(phones)
     if not words:
-        raise DataError(f"{path} holds no words")
+        raise DataError(f"{path} contains no words")
     return words
 
 
@@ -36,7 +36,7 @@ def asked(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]
     content = text(contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     fields = [found for line in content.split("\n") if (found := line.split())]
     if not fields:
-        raise DataError(f"{path} holds no words")
+        raise DataError(f"{path} contains no words")
     if any(len(found) > 1 for found in fields):
         return read_user_file(path, rows, half)
     return [Example(word, ()) for (word,) in fields]

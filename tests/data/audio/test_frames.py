@@ -74,7 +74,7 @@ def test_silence_is_the_floor_and_many_sounds_are_each_by_itself():
 
 @pytest.mark.parametrize("sizes", [{"rate": 50}, {"bands": 0}, {"step": 1e-5}])
 def test_frames_that_cannot_be_are_refused(sizes):
-    with pytest.raises(ValueError, match="a frame needs two samples"):
+    with pytest.raises(ValueError, match="a window must have at least 2 samples"):
         LogMel(**sizes)
 
 

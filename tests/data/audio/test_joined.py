@@ -47,7 +47,7 @@ def test_a_string_is_its_recordings_and_silence_frame_for_frame():
     assert (frames == frames[:, :1]).all()
     assert owner.tolist() == [-1, 0, 0, -1, -1, 1, -1, -1, -1]
     assert count == 7
-    with pytest.raises(ValueError, match="a string of 7 frames does not fit width=6"):
+    with pytest.raises(ValueError, match="a string of 7 frames does not fit in width=6"):
         join_recordings([one, two], [1, 2, 1], 6, -9.0)
 
 

@@ -26,7 +26,7 @@ def test_a_file_is_labelled_by_its_folder_or_by_its_name(tmp_path):
     assert [(each.label, each.name.removeprefix(f"{tmp_path}/")) for each in found] == [
         ("maybe", "maybe/b.WAV"), ("no", "no_1.wav"), ("yes", "yes/anna.wav"), ("yes", "yes_anna_2.wav"),
     ]  # fmt: skip
-    assert notes == (f"{tmp_path}: 1 files that are no wav were passed over",)
+    assert notes == (f"{tmp_path}: 1 non-wav file is ignored",)
 
 
 def test_the_folder_that_one_is_in_is_read_as_by_its_path(tmp_path, monkeypatch):
@@ -56,7 +56,7 @@ def test_a_class_may_be_a_link_and_a_file_that_is_gone_is_named(tmp_path):
 def test_of_folders_in_folders_it_is_not_known_which_is_the_class(tmp_path):
     for name in ("yes/anna/1.wav", "no/anna/1.wav", "no/ben/1.wav"):
         put(tmp_path / name, tone(440, 8000))
-    with pytest.raises(DataError, match=r"no/anna/1.wav lies deeper than a folder for each class"):
+    with pytest.raises(DataError, match=r"no/anna/1.wav is nested too deeply"):
         folder(str(tmp_path), 8000)
 
 
@@ -65,7 +65,7 @@ def test_all_rates_and_depths_become_one(tmp_path):
         put(tmp_path / "a" / f"{n}.wav", tone(440, rate), depth, rate)
     found, notes = folder(str(tmp_path), 8000)
     assert notes == (
-        f"{tmp_path}: 4 recordings resampled to 8,000 samples a second (1 of 11,025, 2 of 16,000, 1 of 44,100)",
+        f"{tmp_path}: 4 recordings are resampled to 8,000 Hz (1 from 11,025 Hz, 2 from 16,000 Hz, 1 from 44,100 Hz)",
     )
     first = found[0].samples
     for each in found:
@@ -97,10 +97,10 @@ def test_recordings_are_equally_loud_and_silence_stays_silent():
 @pytest.mark.parametrize(
     ("wave", "said"),
     [
-        (Wave(np.zeros(100, np.float32), 3999), "3,999 samples a second: 4,000 to 384,000"),
-        (Wave(np.zeros(100, np.float32), 2**32 - 1), "4,294,967,295 samples a second"),
+        (Wave(np.zeros(100, np.float32), 3999), "a sample rate of 3,999 Hz; expected 4,000 to 384,000 Hz"),
+        (Wave(np.zeros(100, np.float32), 2**32 - 1), "a sample rate of 4,294,967,295 Hz"),
         (Wave(np.zeros(8000 * 31, np.float32), 8000), "lasts 31.0 seconds"),
-        (Wave(np.zeros(398, np.float32), 16_000), "lasts 0.025 seconds: at least 0.025, one frame"),
+        (Wave(np.zeros(398, np.float32), 16_000), "lasts 0.025 seconds; it must last at least 0.025, one frame"),
     ],
 )
 def test_what_is_no_word_is_refused_by_its_name(wave, said):
@@ -114,16 +114,16 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path):
             folder(str(tmp_path / "w"), 8000)
         assert "\n" not in str(error.value)
 
-    refused("w is no folder")
+    refused("w is not a folder")
     (tmp_path / "w").mkdir()
-    refused("w holds no wav file")
+    refused("w contains no wav file")
     put(tmp_path / "w" / "yes.wav", tone(440, 8000))
     refused("yes.wav has no label")
     (tmp_path / "w" / "yes.wav").rename(tmp_path / "w" / "_yes.wav")
     refused("_yes.wav has no label")
     (tmp_path / "w" / "_yes.wav").unlink()
     (tmp_path / "w" / "a_1.wav").write_bytes(b"RIFFnothing")
-    refused("a_1.wav is no wav file")
+    refused("a_1.wav is not a wav file")
     (tmp_path / "w" / "a_1.wav").write_bytes(written(np.zeros(800, np.int64), channels=2))
     refused("a_1.wav has 2 channels")
 
@@ -135,16 +135,18 @@ def test_classes_are_those_of_training():
     parts = {"train": [one("b"), one("a"), one("b")], "valid": [one("a")], "test": [one("b"), one("a")]}
     assert known(parts) == ("a", "b")
     assert absent(("a", "b"), parts) == ("valid has no recording of b",)
-    with pytest.raises(DataError, match=r"c\.wav of test is labelled 'c', which training never hears"):
+    with pytest.raises(DataError, match=r"c\.wav of test is labelled 'c', which does not occur in training"):
         known({**parts, "test": [one("a"), one("c")]})
-    with pytest.raises(DataError, match="all recordings to train with are 'a'"):
+    with pytest.raises(DataError, match="all training recordings are of class 'a'"):
         known({"train": [one("a")], "valid": [], "test": []})
 
 
 def test_a_name_of_several_classes_is_refused():
     one = lambda label: Recording(np.ones(4, np.float32), label, f"{label}/1.wav")
     parts = {"train": [one("cat"), one("dog")], "valid": [one("cat")], "test": [one("dog, cat")]}
-    with pytest.raises(DataError, match=r"^dog, cat/1.wav is labelled 'dog, cat', 2 classes: a recording has one$"):
+    with pytest.raises(
+        DataError, match=r"^dog, cat/1.wav is labelled 'dog, cat', which are 2 classes; a recording has one class$"
+    ):
         known(parts)
     # A comma alone is no second class.
     assert known({"train": [one("yes, sir"), one("no")]}) == ("no", "yes, sir")
@@ -154,5 +156,5 @@ def test_a_recording_that_stands_in_several_classes_is_named():
     one = lambda value, label, name: Recording(np.full(4, value, np.float32), label, f"{label}/{name}.wav")
     train = [one(1, "cat", "a"), one(1, "dog", "a"), one(2, "cat", "b"), one(2, "cat", "c"), one(3, "dog", "d")]
     assert ambiguous({"train": train, "valid": train[2:], "test": [train[1]]}) == (
-        "train: 1 recording stands in several classes, and a recording is scored by one: cat/a.wav and dog/a.wav",
+        "train: 1 recording is in several classes, of which only one can be correct: cat/a.wav and dog/a.wav",
     )

@@ -77,16 +77,16 @@ def test_an_extensible_header_tells_the_same():
     assert found.samples.tolist() == [0.5]
     refused(
         chunks((b"fmt ", body[:24] + b"\3" + body[25:]), (b"data", b"\0\0\0\0")),
-        r"sound of floating-point numbers \(format 3\)",
+        r"contains floating-point numbers \(format 3\)",
     )
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no wav"),
-        (b"RIFF\0\0\0\0AVI ", "no wav"),
-        (b"OggS" + GOOD[4:], "no wav"),
+        (b"", "not a wav"),
+        (b"RIFF\0\0\0\0AVI ", "not a wav"),
+        (b"OggS" + GOOD[4:], "not a wav"),
         (GOOD[:12], "no chunk b'fmt '"),
         (chunks((b"fmt ", format_of())), "no chunk b'data'"),
         (chunks((b"data", b"ab")), "no chunk b'fmt '"),
@@ -94,18 +94,18 @@ def test_an_extensible_header_tells_the_same():
         (chunks((b"fmt ", format_of()), (b"fmt ", format_of())), "two chunks b'fmt '"),
         (GOOD[:-2], r"chunk b'data': 14 bytes expected, 12 found"),
         (GOOD[:40] + b"\xfe\xff\xff\xff" + GOOD[44:], "4294967294 bytes expected, 14 found"),
-        (GOOD[:40] + b"\xff\xff\xff\xff" + GOOD[44:], "chunk b'data': its size was never written"),
+        (GOOD[:40] + b"\xff\xff\xff\xff" + GOOD[44:], "chunk b'data': the header of a stream gives no size"),
         (GOOD[:40] + b"\0\0\0\0", "0 bytes of sound"),
         (chunks((b"fmt ", format_of()), (b"data", b"abc")), "3 bytes of sound"),
         (chunks((b"fmt ", format_of(kind=3, width=4, depth=32)), (b"data", b"abcd")), "format 3"),
-        (chunks((b"fmt ", format_of(kind=17)), (b"data", b"ab")), "sound of format 17: uncompressed"),
-        (chunks((b"fmt ", format_of(kind=7)), (b"data", b"ab")), r"sound of μ-law \(format 7\)"),
+        (chunks((b"fmt ", format_of(kind=17)), (b"data", b"ab")), "contains format 17; only uncompressed"),
+        (chunks((b"fmt ", format_of(kind=7)), (b"data", b"ab")), r"contains μ-law \(format 7\)"),
         (written(PARTS[:6], channels=2), "2 channels"),
         (chunks((b"fmt ", format_of(channels=0)), (b"data", b"ab")), "0 channels"),
-        (chunks((b"fmt ", format_of(depth=12)), (b"data", b"ab")), "12 bits in 2 bytes"),
-        (chunks((b"fmt ", format_of(width=4)), (b"data", b"abcd")), "16 bits in 4 bytes"),
-        (chunks((b"fmt ", format_of(depth=0, width=0)), (b"data", b"ab")), "0 bits"),
-        (chunks((b"fmt ", format_of(rate=0)), (b"data", b"ab")), "0 samples a second"),
+        (chunks((b"fmt ", format_of(depth=12)), (b"data", b"ab")), "12-bit samples in 2 bytes"),
+        (chunks((b"fmt ", format_of(width=4)), (b"data", b"abcd")), "16-bit samples in 4 bytes"),
+        (chunks((b"fmt ", format_of(depth=0, width=0)), (b"data", b"ab")), "has 0-bit samples"),
+        (chunks((b"fmt ", format_of(rate=0)), (b"data", b"ab")), "at 0 Hz"),
     ],
 )
 def test_what_is_no_such_recording_is_refused(content, said):

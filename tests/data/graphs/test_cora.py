@@ -7,7 +7,7 @@ def test_the_graph_and_the_parts_are_the_published_ones(published):
     folder = published("cora")
     graph, parts = cora.parts()
     assert (len(graph.labels), len(graph.edges), graph.features, len(graph.entries)) == (2708, 2 * 5278, 1433, 49216)
-    assert graph.notes == ("5127 edges lead one way alone: taken in both directions",)
+    assert graph.notes == ("5127 edges have one direction only and are used in both directions",)
     assert {part: len(nodes) for part, nodes in parts.items()} == {"train": 140, "valid": 500, "test": 1000}
     np.testing.assert_array_equal(np.bincount(graph.labels[parts["train"]]), [20] * 7)
     assert 0.318 < np.bincount(graph.labels[parts["test"]]).max() / 1000 < 0.320

@@ -35,10 +35,10 @@ def test_a_graph_is_read_with_what_is_odd_in_it_said():
     assert (graph.features, graph.labels.tolist()) == (5, [1, 0, -1, 1])
     assert (graph.names, graph.classes) == (("0", "1", "2", "3"), ("0", "1"))
     single, loops, alone, weights, bare = graph.notes
-    assert weights.startswith("weights of edges are left out")
-    assert loops.startswith("1 edge leads from a node to itself")
-    assert alone.startswith("1 node has no edge: seen by itself alone")
-    assert single == "2 edges lead one way alone: taken in both directions"
+    assert weights.startswith("edge weights are ignored")
+    assert loops.startswith("1 self-loop is removed")
+    assert alone.startswith("1 node has no edge; such a node attends only to itself")
+    assert single == "2 edges have one direction only and are used in both directions"
     assert bare == "1 node has no feature"
 
 
@@ -53,10 +53,13 @@ def test_names_are_read():
 
 
 BAD = [
-    ({"adj_indices": np.array([1, 2, 4, 2])}, r"adj_indices\[2\], of node 2, is 4: there are 4 nodes"),
-    ({"adj_indices": np.array([1, 2, -1, 2])}, r"adj_indices\[2\], of node 2, is -1: there are 4 nodes"),
-    ({"adj_indices": np.array([1, 1, 1, 2])}, "adj_indices names column 1 twice for node 0"),
-    ({"adj_indices": np.array([1.0, 2, 1, 2])}, "adj_indices must list whole numbers: it is 4 of float64"),
+    ({"adj_indices": np.array([1, 2, 4, 2])}, r"adj_indices\[2\]=4 of node 2 is out of range; there are 4 nodes"),
+    ({"adj_indices": np.array([1, 2, -1, 2])}, r"adj_indices\[2\]=-1 of node 2 is out of range; there are 4 nodes"),
+    ({"adj_indices": np.array([1, 1, 1, 2])}, "adj_indices lists column 1 twice for node 0"),
+    (
+        {"adj_indices": np.array([1.0, 2, 1, 2])},
+        r"adj_indices must be a 1-D array of integers, got float64 with shape \(4,\)",
+    ),
     ({"adj_indptr": np.array([0, 2, 1, 4, 4])}, "adj_indptr does not divide 4 indices among 4 rows"),
     ({"adj_indptr": np.array([0, 2, 2, 4])}, "adj_indptr does not divide 4 indices among 4 rows"),
     ({"attr_data": np.array([1, np.nan, 2, 1])}, "attr_data must be finite numbers"),
@@ -65,30 +68,45 @@ BAD = [
         {"attr_data": [], "attr_indices": np.zeros(0, int), "attr_indptr": np.zeros(5, int), "attr_shape": (4, 0)},
         "attr has no columns",
     ),
-    ({"attr_shape": np.array([4])}, r"attr_shape \[4\] must be two sizes"),
-    ({"attr_shape": np.array([4, 2**40])}, "attr_shape .* must be two sizes, at most"),
-    ({"adj_shape": np.array([4, 5])}, "adj 4 × 5 and attr 4 × 5 are not of the same nodes"),
-    ({"labels": np.array([0, 1, 2, -2])}, r"labels\[3\], of node 3, is -2: 0 … 2 are classes, and −1 is none"),
-    ({"labels": np.array([-3, -2, -1, -1])}, r"labels\[0\], of node 0, is -3: 0 … 0 are classes, and −1 is none"),
+    ({"attr_shape": np.array([4])}, r"attr_shape must be two sizes of at most .*, got \[4\]"),
+    ({"attr_shape": np.array([4, 2**40])}, "attr_shape must be two sizes of at most"),
+    ({"adj_shape": np.array([4, 5])}, "adj is 4 × 5 and attr is 4 × 5; expected N × N"),
+    ({"labels": np.array([0, 1, 2, -2])}, r"labels\[3\]=-2 is out of range; classes are 0 … 2, and −1 means no class"),
+    (
+        {"labels": np.array([-3, -2, -1, -1])},
+        r"labels\[0\]=-3 is out of range; classes are 0 … 0, and −1 means no class",
+    ),
     (
         {"labels": np.array([0, 1, 2, 1]), "class_names": np.array(["x", "y"])},
-        r"labels\[2\], of node 2, is 2: 0 … 1 are classes",
+        r"labels\[2\]=2 is out of range; classes are 0 … 1",
     ),
     # −1 is no class. Those that are counted from 1, or have one far out, leave one out.
-    ({"labels": np.array([2, -1, 0, 2])}, "node 0 is labelled 2, and none 1: 2 classes are labelled 0 … 1, and −1"),
-    ({"labels": np.array([1, 2, 3, 1])}, "node 2 is labelled 3, and none 0: 3 .* where there are class_names, a class"),
-    ({"labels": np.array([0, 1, 50, 2])}, "node 2 is labelled 50, and none 3: 4 classes are labelled 0 … 3, and −1"),
-    ({"labels": np.array([0, 1])}, "labels must be 4 whole numbers, and are 2 of int64"),
-    ({"labels": np.zeros(4, np.int8)}, "1 class: there is nothing to tell apart"),
+    (
+        {"labels": np.array([2, -1, 0, 2])},
+        "node 0 has label 2, but no node has label 1; number the 2 classes 0 … 1, with −1",
+    ),
+    (
+        {"labels": np.array([1, 2, 3, 1])},
+        "node 2 has label 3, but no node has label 0; number the 3 .*, or add class_names",
+    ),
+    (
+        {"labels": np.array([0, 1, 50, 2])},
+        "node 2 has label 50, but no node has label 3; number the 4 classes 0 … 3, with −1",
+    ),
+    ({"labels": np.array([0, 1])}, r"labels must be a 1-D array of 4 integers, got int64 with shape \(2,\)"),
+    ({"labels": np.zeros(4, np.int8)}, "there is 1 class; at least 2 are needed"),
     (
         {"labels": None},
-        r"holds no array 'labels': a graph is adj_\* and attr_\* \(data, indices, ind",
+        r"has no array 'labels'; a graph file contains adj_\* and attr_\* \(data, indices, ind",
     ),
-    ({"labels": np.array([0, 1, 2, 2**16])}, "65,537 classes: at most 65,536 are read"),
-    ({"class_names": np.array(["a", "b"], object)}, r"class_names.npy holds elements of kind '\|O'.*save them as text"),
-    ({"node_names": np.array(["a", "b", "a", "c"])}, "node_names holds 'a' twice"),
-    ({"node_names": np.array(["a", "b", "c\n", "d"])}, r"node_names holds 'c\\n', which is no name"),
-    ({"node_names": np.array(["a", "b"])}, "node_names must be 4 names, and is 2"),
+    ({"labels": np.array([0, 1, 2, 2**16])}, "there are 65,537 classes; at most 65,536 are supported"),
+    (
+        {"class_names": np.array(["a", "b"], object)},
+        r"class_names.npy contains elements of type '\|O'.*save them as text",
+    ),
+    ({"node_names": np.array(["a", "b", "a", "c"])}, "node_names contains 'a' twice"),
+    ({"node_names": np.array(["a", "b", "c\n", "d"])}, r"node_names contains 'c\\n', which is not a valid name"),
+    ({"node_names": np.array(["a", "b"])}, r"node_names must be a 1-D array of 4 names, got <U1 with shape \(2,\)"),
 ]
 
 

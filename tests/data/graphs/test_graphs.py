@@ -47,19 +47,21 @@ def test_parts_have_so_many_of_each_class_and_no_node_in_common():
 
 
 def test_parts_that_cannot_be_say_so():
-    with pytest.raises(DataError, match=r"'class 0' has 19 nodes, the first of them node 3: task.each=50") as told:
+    with pytest.raises(
+        DataError, match=r"'class 0' has 19 nodes \(the first is node 3\), fewer than task.each=50"
+    ) as told:
         graphs.divided(GRAPH, 50, 1, 2, 0)
     assert str(told.value).endswith(
         "; task.each=19 would leave 3 nodes for task.valid_examples=1 and task.test_examples=2"
     )
-    with pytest.raises(DataError, match="57 nodes with a label are left to examine: task"):
+    with pytest.raises(DataError, match="57 nodes with a label are left for evaluation, too few for task"):
         graphs.divided(GRAPH, 1, 40, 20, 0)
 
 
 @pytest.mark.parametrize("names", ["xyz", "012"])
 def test_a_class_with_a_name_may_have_no_node(names):
     without = replace(GRAPH, labels=np.where(GRAPH.labels == 2, 0, GRAPH.labels), classes=tuple(names))
-    with pytest.raises(DataError, match=f"the class '{names[2]}' has 0 nodes: task.each=4 takes more$"):
+    with pytest.raises(DataError, match=f"class '{names[2]}' has 0 nodes, fewer than task.each=4$"):
         graphs.divided(without, 4, 10, 20, 0)
 
 
@@ -81,11 +83,11 @@ def test_a_split_is_read_by_name(tmp_path):
     ("lines", "words"),
     [
         ("3\ttrain\n60\ttest\n", "line 2: the graph has no node '60'"),
-        ("3\ttrain\n3\ttest\n", "line 2: '3' is there twice"),
-        ("0\ttrain\n", "line 1: '0' has no label"),
-        ("3 train\n", "line 1: '' must be train, valid or test, behind a tab"),
-        ("1\ttrain\n2\ttrain\n3\tvalid\n4\ttest\n", "all nodes to train with are of class"),
-        ("3\ttrain\n4\tvalid\n", "no node is of test"),
+        ("3\ttrain\n3\ttest\n", "line 2: node '3' is listed twice"),
+        ("0\ttrain\n", "line 1: node '0' has no label"),
+        ("3 train\n", "line 1: expected train, valid or test after a tab, got ''"),
+        ("1\ttrain\n2\ttrain\n3\tvalid\n4\ttest\n", "all training nodes are of class"),
+        ("3\ttrain\n4\tvalid\n", "no node is in test"),
     ],
 )
 def test_a_split_that_cannot_be_names_the_line(tmp_path, lines, words):

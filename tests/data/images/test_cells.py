@@ -16,7 +16,7 @@ def test_the_published_photographs(published):
     boxes = {part: sum(len(scene.boxes) for scene in found.scenes) for part, found in parts.items()}
     assert boxes["train"] + boxes["valid"] == 2_804
     assert boxes["test"] == 1_137
-    assert list(notes(parts, cells.CLASSES)) == [f"{part}: 1 box without area dropped" for part in ("valid", "test")]
+    assert list(notes(parts, cells.CLASSES)) == [f"{part}: 1 box dropped (no area)" for part in ("valid", "test")]
     labels = np.concatenate([scene.labels for scene in parts["test"].scenes])
     np.testing.assert_array_equal(np.bincount(labels), [967, 87, 83])
     assert {scene.image.shape for found in parts.values() for scene in found.scenes} == {(24, 32, 3)}
@@ -28,5 +28,5 @@ def test_the_published_photographs(published):
 
 def test_missing_photographs_say_so(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"^bccd is missing: looked in .*bccd; no address"):
+    with pytest.raises(DataError, match=r"^bccd is missing: looked in .*bccd; it is not served as one file"):
         cells.parts((24, 32))

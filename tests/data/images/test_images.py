@@ -55,23 +55,29 @@ def test_a_folder_holds_a_file_for_each_part_a_plain_one_before_a_packed_one(tmp
         written(tmp_path, start, seed=n)
         np.testing.assert_array_equal(images.read_user_images(str(tmp_path), part).images[..., 0], drawn(seed=n)[0])
     written(tmp_path, "test")
-    with pytest.raises(DataError, match=r"holds several files test-images… or t10k-images…: t10k-images.*, test-im"):
+    with pytest.raises(DataError, match=r"contains several files test-images… or t10k-images…: t10k-images.*, test-im"):
         images.read_user_images(str(tmp_path), "test")
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"holds no file train-images…: images are read from IDX .*; there is nothing$"):
+    with pytest.raises(
+        DataError, match=r"contains no IDX file train-images…; labels are read from .*; found: nothing$"
+    ):
         images.read_user_images(str(tmp_path), "train")
     name = written(tmp_path)
-    with pytest.raises(DataError, match=r"holds no file test-images… or t10k-images…: .*; there is train-images[^,]*$"):
+    with pytest.raises(
+        DataError, match=r"contains no IDX file test-images… or t10k-images…; .*; found: train-images[^,]*$"
+    ):
         images.read_user_images(str(tmp_path), "test")
     (tmp_path / "train-labels-idx1-ubyte").unlink()
-    with pytest.raises(DataError, match=r"has no labels: there is neither train-labels-idx1-ubyte nor train-l.*gz bes"):
+    with pytest.raises(
+        DataError, match=r"has no labels; expected train-labels-idx1-ubyte or train-labels-idx1-ubyte.gz in the same"
+    ):
         images.read_user_images(name, "train")
     with pytest.raises(DataError, match="gone cannot be read: No such file"):
         images.read_user_images(str(tmp_path / "gone"), "train")
     idx(tmp_path / "digits", drawn()[0])
-    with pytest.raises(DataError, match="digits: a name with 'images' in it is expected"):
+    with pytest.raises(DataError, match="digits: expected a file name with 'images'; labels"):
         images.read_user_images(str(tmp_path / "digits"), "train")
 
 
@@ -88,8 +94,8 @@ def test_a_folder_of_pictures_is_told_that_idx_files_are_read_and_of_which_names
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
     said = (
-        r"holds no file train-images…: images are read from IDX files of such names, with labels beside them "
-        rf"under 'labels' for 'images'; there is {there}$"
+        "contains no IDX file train-images…; labels are read from the same name with 'labels' instead of 'images'; "
+        rf"found: {there}$"
     )
     with pytest.raises(DataError, match=said):
         images.read_user_images(str(tmp_path), "train")
@@ -100,23 +106,41 @@ def test_a_file_that_is_cut_says_the_bytes_expected_and_found(tmp_path):
     name = written(tmp_path)
     path = tmp_path / "train-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:-7])
-    with pytest.raises(DataError, match="holds 6 × 4 × 5 of uint8: 120 bytes expected, 113 found"):
+    with pytest.raises(
+        DataError, match=r"contains an array of uint8 with shape \(6, 4, 5\): 120 bytes expected, 113 found"
+    ):
         images.read_user_images(name, "train")
 
 
 @pytest.mark.parametrize(
     ("pixels", "labels", "said"),
     [
-        (drawn()[0], drawn(5)[1], "images-idx3 holds 6 images, and .*labels-idx1 5 labels"),
-        (drawn()[0], np.array([0, 1, 2, -1, 0, 1], np.int8), "label 4 is -1, out of range: 0 … 999"),
-        (drawn()[0], np.array([0, 1000, 2, 1, 0, 1], np.int16), "label 2 is 1000, out of range: 0 … 999"),
-        (drawn()[0], np.zeros(6, np.float32), "1 dimensions of float32: labels are a row of integers"),
-        (drawn()[0], np.zeros((6, 1), np.uint8), "2 dimensions of uint8: labels are a row of integers"),
-        (drawn()[0].astype(np.float32), drawn()[1], "holds 6 × 4 × 5 of float32: images are bytes"),
-        (drawn()[0][0], drawn()[1], "holds 4 × 5 of uint8: images are bytes"),
-        (drawn(shape=(4, 5, 2))[0], drawn()[1], "holds 6 × 4 × 5 × 2 of uint8: images are bytes"),
-        (drawn(0)[0], drawn(0)[1], "holds no images: 0 × 4 × 5"),
-        (drawn(shape=(0, 5))[0], drawn()[1], "holds no images: 6 × 0 × 5"),
+        (drawn()[0], drawn(5)[1], "images-idx3 contains 6 images, but .*labels-idx1 contains 5 labels"),
+        (
+            drawn()[0],
+            np.array([0, 1, 2, -1, 0, 1], np.int8),
+            "label 4 is -1, which is out of range; classes are 0 … 999",
+        ),
+        (
+            drawn()[0],
+            np.array([0, 1000, 2, 1, 0, 1], np.int16),
+            "label 2 is 1000, which is out of range; classes are 0 … 999",
+        ),
+        (drawn()[0], np.zeros(6, np.float32), r"contains float32 with shape \(6,\); expected labels as 1-D integers"),
+        (
+            drawn()[0],
+            np.zeros((6, 1), np.uint8),
+            r"contains uint8 with shape \(6, 1\); expected labels as 1-D integers",
+        ),
+        (
+            drawn()[0].astype(np.float32),
+            drawn()[1],
+            r"contains float32 with shape \(6, 4, 5\); expected images as uint8",
+        ),
+        (drawn()[0][0], drawn()[1], r"contains uint8 with shape \(4, 5\); expected images as uint8"),
+        (drawn(shape=(4, 5, 2))[0], drawn()[1], r"contains uint8 with shape \(6, 4, 5, 2\); expected images as uint8"),
+        (drawn(0)[0], drawn(0)[1], r"contains no images; its shape is \(0, 4, 5\)"),
+        (drawn(shape=(0, 5))[0], drawn()[1], r"contains no images; its shape is \(6, 0, 5\)"),
     ],
 )
 def test_images_and_labels_that_do_not_fit_are_refused(tmp_path, pixels, labels, said):
@@ -139,9 +163,11 @@ def labelled(labels, shape=(4, 5, 1)):
 def test_parts_must_agree_in_size_and_classes():
     names = {"train": "a", "test": "b"}
     assert images.agreed({"train": labelled([0, 2]), "test": labelled([1])}, names) == 3
-    with pytest.raises(DataError, match="b holds images of 4 × 6 × 1, and a of 4 × 5 × 1: all must be of one size"):
+    with pytest.raises(
+        DataError, match="b contains images of 4 × 6 × 1, and a images of 4 × 5 × 1; all images must have the same size"
+    ):
         images.agreed({"train": labelled([0, 1]), "test": labelled([0], (4, 6, 1))}, names)
-    with pytest.raises(DataError, match="b, image 2: its label 3 is out of range, a has classes 0 … 2"):
+    with pytest.raises(DataError, match="b, image 2: label 3 is out of range; a has classes 0 … 2"):
         images.agreed({"train": labelled([0, 2]), "test": labelled([1, 3])}, names)
 
 
@@ -151,10 +177,10 @@ def test_classes_below_the_highest_that_training_lacks_are_noted(lacking):
     parts = {"train": labelled(taught), "test": labelled([2, 1, 0])}
     assert images.agreed(parts, {"train": "a", "test": "b"}) == 3
     assert images.absent(parts, "abc") == (
-        f"train: no image of 1 of 3 classes: {'abc'[lacking]}, which can never be named",
+        f"train: there is no image of 1 of 3 classes: {'abc'[lacking]}; a model cannot learn to predict them",
     )
     assert images.absent({"train": parts["test"], "test": parts["train"]}, "abc") == (
-        f"test: no image of 1 of 3 classes: {'abc'[lacking]}",
+        f"test: there is no image of 1 of 3 classes: {'abc'[lacking]}",
     )
 
 
@@ -199,7 +225,7 @@ def test_moving_and_turning():
 
 def test_images_of_one_class_are_refused():
     parts = {part: Labelled(drawn()[0][..., None], np.full(6, 3, np.int32)) for part in PARTS}
-    with pytest.raises(DataError, match="mine: all images are of class 3: there is nothing to tell apart"):
+    with pytest.raises(DataError, match="mine: all images are of class 3; at least 2 classes are needed"):
         images.agreed(parts, dict.fromkeys(parts, "mine"))
 
 
@@ -208,10 +234,14 @@ def test_a_picture_in_a_file(tmp_path):
     Image.fromarray(pixels).save(tmp_path / "a.png")
     np.testing.assert_array_equal(images.read(str(tmp_path / "a.png"), (4, 5, 3)), pixels)
     assert images.read(str(tmp_path / "a.png"), (4, 5, 1)).shape == (4, 5, 1)
-    with pytest.raises(DataError, match=r"a.png has 4 × 5 pixels: 5 × 4 are read"):
+    with pytest.raises(DataError, match=r"a.png has 4 × 5 pixels; expected 5 × 4"):
         images.read(str(tmp_path / "a.png"), (5, 4, 1))
     (tmp_path / "b.png").write_bytes(b"no picture")
-    for name, words in {"b.png": "is damaged or no picture", "gone.png": "No such file", "": "Is a directory"}.items():
+    for name, words in {
+        "b.png": "is damaged or not a JPEG or PNG",
+        "gone.png": "No such file",
+        "": "Is a directory",
+    }.items():
         with pytest.raises(DataError, match=words):
             images.read(str(tmp_path / name), (4, 5, 1))
 

@@ -32,11 +32,11 @@ def turned(orientation):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (deep(), r"a\.png has 5 × 4 pixels of kind I;16: up to .*, of eight bits a channel, are read"),
-        (clear(0), r"a\.png has transparent pixels: save it on a ground"),
+        (deep(), r"a\.png has 5 × 4 pixels in mode I;16; at most .* pixels of 8 bits per channel are supported"),
+        (clear(0), r"a\.png has transparent pixels; save it with an opaque background"),
         (clear(254), r"a\.png has transparent pixels"),
-        (turned(6), r"a\.png is stored turned, of EXIF orientation 6: save it upright"),
-        (saved(Image.new("L", (5, 4)), "GIF"), r"a\.png is damaged or no picture: no JPEG or PNG begins with b'GIF87a"),
+        (turned(6), r"a\.png is stored rotated, with EXIF orientation 6; save it upright"),
+        (saved(Image.new("L", (5, 4)), "GIF"), r"a\.png is damaged or not a JPEG or PNG: it begins with b'GIF87a"),
     ],
 )
 def test_what_would_be_misread_is_refused_alone_and_with_boxes(tmp_path, content, words):

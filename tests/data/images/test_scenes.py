@@ -70,11 +70,11 @@ def test_boxes_that_cannot_be_are_dropped_and_those_beyond_the_border_cut_off_ea
     np.testing.assert_array_equal(found.scenes[0].labels, [1, 0])
     assert found.changes == {REVERSED: 2, FLAT: 3, OUTSIDE: 4, CUT: 1}
     assert list(notes({"train": found, "test": Scenes([], {})}, ["cat", "dog"])) == [
-        "train: 2 boxes with corners reversed dropped",
-        "train: 3 boxes without area dropped",
-        "train: 4 boxes outside the image dropped",
-        "train: 1 box cut off at the border of the image",
-        "test: no box of cat, dog, which its average leaves out",
+        "train: 2 boxes dropped (corners reversed)",
+        "train: 3 boxes dropped (no area)",
+        "train: 4 boxes dropped (outside the image)",
+        "train: 1 box clipped at the border of the image",
+        "test: there is no box of cat, dog; the average leaves out these classes",
     ]
 
 
@@ -85,7 +85,7 @@ def test_changes_are_counted_over_all_images():
 
 @pytest.mark.parametrize(("corners", "least"), [((0.25, 0.25, 0.75, 1), "0"), ((-0.01, 0, 0.5, 1), "-0.01")])
 def test_shares_of_the_sides_are_not_taken_for_pixels(corners, least):
-    said = rf"^boxes.tsv: boxes are wanted in pixels, and all corners lie within {least} … 1$"
+    said = rf"^boxes.tsv: expected boxes in pixels, but all corners are in {least} … 1$"
     share = ("gone", 60, 40, "bird", *corners)
     with pytest.raises(DataError, match=said):
         rows(("a", 60, 40, "dog", 0, 0, 1, 1), share)
@@ -101,11 +101,11 @@ def test_an_image_may_have_no_boxes():
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("a", 60, 40, "bird", 1, 1, 2, 2), r"boxes.tsv, line 2: the label 'bird' is none of cat, dog"),
-        (("b", 60, 40, "dog", 1, 1, 2, 2), r"boxes.tsv, line 2: there is no image 'b'"),
-        (("a", 40, 60, "dog", 1, 1, 2, 2), r"line 2: the image 'a' is said to be 40 × 60, and is 60 × 40"),
-        (("a", 60, 40, "dog", 1, "x", 2, 2), r"line 2: ymin is 'x', no number"),
-        (("a", 60, 40, "dog", 1, 1, "nan", 2), r"line 2: xmax is 'nan', no number"),
+        (("a", 60, 40, "bird", 1, 1, 2, 2), r"boxes.tsv, line 2: label 'bird' is not one of cat, dog"),
+        (("b", 60, 40, "dog", 1, 1, 2, 2), r"boxes.tsv, line 2: the image 'b' does not exist"),
+        (("a", 40, 60, "dog", 1, 1, 2, 2), r"line 2: the size of the image 'a' is given as 40 × 60, but is 60 × 40"),
+        (("a", 60, 40, "dog", 1, "x", 2, 2), r"line 2: ymin is 'x', which is not a finite number"),
+        (("a", 60, 40, "dog", 1, 1, "nan", 2), r"line 2: xmax is 'nan', which is not a finite number"),
         (("a", 60, 40, " ", 1, 1, 2, 2), r"line 2: label is empty"),
         (("a", 60, 40, "dog", 1, 1, 2), r"line 2: 8 columns expected, 7 found"),
     ],
@@ -119,7 +119,7 @@ def test_columns_stand_in_any_order_and_the_size_may_be_left_out():
     found = rows(("dog", 1, 2, 3, 4, "a"), head="label\txmin\tymin\txmax\tymax\timage")
     assert found == [Row(2, "a", "dog", (1, 2, 3, 4), ())]
     for head in ("image\tlabel\txmin\tymin\txmax", f"{HEAD}\tlabel", ""):
-        with pytest.raises(DataError, match=r"boxes.tsv, line 1: one column '(ymax|label|image)' is needed"):
+        with pytest.raises(DataError, match=r"boxes.tsv, line 1: expected one column '(ymax|label|image)'"):
             rows(head=head)
 
 
@@ -148,15 +148,15 @@ def test_a_missing_image_is_named():
 
 @pytest.mark.parametrize("content", [jpeg()[:300], b"", b"GIF89a" + bytes(20), jpeg(kind="PNG")[:60]])
 def test_a_damaged_image_is_one_clear_line(content):
-    with pytest.raises(DataError, match=r"^images/a.jpg is damaged or no picture: [^\n]+$"):
+    with pytest.raises(DataError, match=r"^images/a.jpg is damaged or not a JPEG or PNG: [^\n]+$"):
         read(files={"images/a.jpg": content})
 
 
 def test_pictures_too_large_or_too_fine_are_refused_before_they_are_unpacked(monkeypatch):
-    with pytest.raises(DataError, match=r"a.png has 60 × 40 pixels of kind I;16: .* eight bits"):
+    with pytest.raises(DataError, match=r"a.png has 60 × 40 pixels in mode I;16; .* 8 bits"):
         picture(jpeg(kind="PNG", mode="I;16", colour=9), "a.png", SIZE)
     monkeypatch.setattr(photos, "PIXELS", 60 * 40 - 1)
-    with pytest.raises(DataError, match=r"a.jpg has 60 × 40 pixels of kind RGB: up to 2,399"):
+    with pytest.raises(DataError, match=r"a.jpg has 60 × 40 pixels in mode RGB; at most 2,399"):
         picture(jpeg(), "a.jpg", SIZE)
 
 
@@ -168,7 +168,7 @@ def test_grey_is_read_as_colour():
 
 def test_two_images_of_one_name_are_refused():
     assert pictures({"x/a.jpg": b"", "b.PNG": b"", "boxes.tsv": b""}, "x") == {"a": "x/a.jpg", "b": "b.PNG"}
-    with pytest.raises(DataError, match=r"two images of the name 'a': x/a.jpg and y/a.png"):
+    with pytest.raises(DataError, match=r"two images with the name 'a': x/a.jpg and y/a.png"):
         pictures({"x/a.jpg": b"", "y/a.png": b""}, "x")
 
 
@@ -198,7 +198,9 @@ def test_a_folder_holds_one_table(tmp_path):
     (tmp_path / "images" / "a.jpg").write_bytes(jpeg())
     files = within(tmp_path)
     with pytest.raises(
-        DataError, match=r"named as .tsv, with tabs between image, label, xmin, ymin, xmax, ymax; found: none"
+        DataError,
+        match=r"one .tsv table of boxes, with the columns image, label, xmin, ymin, xmax, ymax separated by tabs; "
+        r"found: none",
     ):
         listed(files, str(tmp_path))
     (tmp_path / "boxes.tsv").write_text(f"{HEAD}\na\t60\t40\tdog\t1\t2\t3\t4\n")

@@ -97,7 +97,7 @@ OUTSIDE = [
 @pytest.mark.parametrize("name", OUTSIDE)
 @every
 def test_a_name_that_leads_out_is_refused(make, name):
-    refused(make(("good", b"1"), (name, b"2")), "leads out of a folder, or cannot be printed")
+    refused(make(("good", b"1"), (name, b"2")), "leads out of the folder or is not printable")
 
 
 LINKS = {
@@ -113,14 +113,14 @@ LINKS = {
 
 @pytest.mark.parametrize("member", LINKS.values(), ids=LINKS)
 def test_only_plain_files_and_folders_are_members_of_a_tar(member):
-    refused(tarred(("good", b"1"), member), "no plain file|damaged")
+    refused(tarred(("good", b"1"), member), "not a regular file|damaged")
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
 def test_only_plain_files_and_folders_are_members_of_a_zip(kind):
     info = zipfile.ZipInfo("x")
     info.external_attr = (kind | 0o777) << 16
-    refused(zipped((info, b"/etc")), "no plain file")
+    refused(zipped((info, b"/etc")), "not a regular file")
 
 
 def test_what_the_data_filter_of_tarfile_refuses_is_refused_here():
@@ -131,15 +131,15 @@ def test_what_the_data_filter_of_tarfile_refuses_is_refused_here():
             tarfile.data_filter(member, "/nowhere")
         except tarfile.FilterError:
             strict.append(member)
-            refused(tarred(member), "no plain file|leads out|damaged")
+            refused(tarred(member), "not a regular file|leads out|damaged")
     assert len(strict) >= 7
 
 
 @every
 def test_names_that_are_one_file_twice_or_file_and_folder_are_refused(make, recwarn):
-    refused(make(("a", b"1"), ("b", b"2"), ("./a", b"3")), "holds 'a' twice")
+    refused(make(("a", b"1"), ("b", b"2"), ("./a", b"3")), "contains 'a' twice")
     refused(make(("a", b"1"), ("a/b", b"2")), "'a' as a file and as a folder")
-    refused(make(("a/b", b"1"), (".", b"2")), "as a file and as a folder|no plain|damaged")
+    refused(make(("a/b", b"1"), (".", b"2")), "as a file and as a folder|not a regular|damaged")
 
 
 @every
@@ -150,7 +150,7 @@ def test_more_than_there_is_room_for_is_given_up(make, monkeypatch):
         # Nothing is packed: it is as large as it is.
         assert len(archives.members(make(("a", b"\0" * (1 << 16))))["a"]) == 1 << 16
         return
-    refused(make(*[(f"{n}", b"\0" * (1 << 14)) for n in range(4)]), "unpacks to more than 4,096 bytes")
+    refused(make(*[(f"{n}", b"\0" * (1 << 14)) for n in range(4)]), "decompresses to more than 4,096 bytes")
 
 
 @every
@@ -171,8 +171,8 @@ def sized(size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [2**60, 2**40, 4096, -512, -1])
 def test_a_size_that_lies_is_refused(size):
-    refused(sized(size), "bytes by its header|no plain file|damaged")
-    refused(gzip.compress(sized(size)), "bytes by its header|no plain file|damaged")
+    refused(sized(size), "but its header gives|not a regular file|damaged")
+    refused(gzip.compress(sized(size)), "but its header gives|not a regular file|damaged")
 
 
 def test_the_tar_of_the_test_above_is_good_with_its_own_size():
@@ -183,13 +183,13 @@ def test_a_zip_that_claims_another_size_or_a_method_that_is_not_read_is_refused(
     content = zipped(("a", b"abc" * 100))
     at = content.index(b"PK\1\2") + 24
     for claimed in (2**31, 301, 299, 0):
-        refused(content[:at] + struct.pack("<I", claimed) + content[at + 4 :], "by its header|damaged")
+        refused(content[:at] + struct.pack("<I", claimed) + content[at + 4 :], "but its header gives|damaged")
     for method in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
-        refused(zipped(("a", b"abc"), method=method), "only deflate is read")
+        refused(zipped(("a", b"abc"), method=method), "only deflate is supported")
     secret = bytearray(zipped(("a", b"abc")))
     for at in (6, secret.index(b"PK\1\2") + 8):
         secret[at] |= 1
-    refused(bytes(secret), "damaged or no archive: .*(encrypted|password)")
+    refused(bytes(secret), "damaged or not an archive: .*(encrypted|password)")
 
 
 @every
@@ -198,7 +198,7 @@ def test_a_cut_anywhere_is_refused(make):
     # Of a plain tar, the zeros behind the first block of its end tell nothing.
     whole = content.rstrip(b"\0") + b"\0" * 511 if make is MAKERS["tar"] else content
     for kept in {*range(0, len(whole), max(1, len(whole) // 100)), len(whole) - 1}:
-        refused(whole[:kept], "damaged|by its header|unpacks|lacks|cut short")
+        refused(whole[:kept], "damaged|but its header gives|decompresses|lacks|truncated")
 
 
 def test_a_damaged_header_does_not_end_a_tar_in_silence():
@@ -207,12 +207,12 @@ def test_a_damaged_header_does_not_end_a_tar_in_silence():
         content = bytearray(good)
         content[at + 100] ^= 1
         refused(bytes(content), "damaged")
-    refused(good.rstrip(b"\0").ljust(3 * 1024, b"\0"), "damaged or cut short after 3072")
+    refused(good.rstrip(b"\0").ljust(3 * 1024, b"\0"), "damaged or truncated after 3072")
 
 
 def test_an_xz_that_wants_much_memory_or_goes_on_is_refused(monkeypatch):
     content = lzma.compress(tarred(("a", b"1")))
-    refused(content + b"more", "something follows its end")
+    refused(content + b"more", "there are bytes after the end")
     assert archives.members(content + b"\0" * 4) == {"a": b"1"}
     monkeypatch.setattr(archives, "DICTIONARY", 1 << 16)
     refused(content, "Memory usage limit")

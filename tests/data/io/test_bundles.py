@@ -54,19 +54,21 @@ def test_the_cache_is_looked_in_last(root):
 
 
 def test_what_is_missing_or_another_is_said(root):
-    with pytest.raises(DataError, match=r"^set is missing: looked in .*data.set, .*set; no address .*git clone http"):
+    with pytest.raises(
+        DataError, match=r"^set is missing: looked in .*data.set, .*set; it is not served .*git clone http"
+    ):
         BUNDLE.read()
     clone(root / "data/set", {**FILES, "b.wav": b"secons"})
-    with pytest.raises(
-        DataError, match=rf"data.set is not the data attnlab knows: sha256 {BUNDLE.sha256} expected"
-    ) as e:
+    with pytest.raises(DataError, match=rf"data.set is not the expected data: sha256 {BUNDLE.sha256} expected") as e:
         BUNDLE.read()
-    assert str(e.value).endswith("point ATTNLAB_DATA at a good copy, or rename it and get it again from " + BUNDLE.url)
+    assert str(e.value).endswith(
+        "point ATTNLAB_DATA at a good copy, or rename this one and get it again from " + BUNDLE.url
+    )
     clone(root / "data/set", {**FILES, "c.wav": b""})
-    with pytest.raises(DataError, match=r"found, of its 3 files"):
+    with pytest.raises(DataError, match=r"found for its 3 files"):
         BUNDLE.read()
     (root / "data/set/packed.zip").write_bytes(b"PK\x03\x04")
-    with pytest.raises(DataError, match=r"packed.zip is damaged or no archive"):
+    with pytest.raises(DataError, match=r"packed.zip is damaged or not an archive"):
         BUNDLE.read()
 
 

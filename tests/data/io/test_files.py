@@ -81,7 +81,7 @@ def test_an_altered_file_is_refused_with_path_and_hashes(root):
         SOURCE.sha256,
         hashlib.sha256(altered).hexdigest(),
         "ATTNLAB_DATA",
-        "or rename it",
+        "or rename this one",
     ):
         assert part in line
     assert "delete" not in line, "it may be a good file of another version"
@@ -98,7 +98,7 @@ def test_a_file_of_another_length_is_refused(root, change):
 def test_a_truncated_gzip_is_refused_with_its_path(root, kept):
     path = root / "toys.txt.gz"
     path.write_bytes(gzip.compress(CONTENT)[:kept])
-    with pytest.raises(DataError, match="cut short or damaged after") as error:
+    with pytest.raises(DataError, match="truncated or damaged after") as error:
         files.read(SOURCE)
     assert str(path) in one_line(error)
 
@@ -209,10 +209,12 @@ def test_bad_utf8_names_path_and_byte():
 
 
 def test_utf16_is_not_taken_for_utf8():
-    with pytest.raises(DataError, match=r"^words\.txt is no text: byte 1 is 0x00; UTF-8 is read, not UTF-16$"):
+    with pytest.raises(DataError, match=r"^words\.txt is not text: byte 1 is 0x00; save it as UTF-8, not UTF-16$"):
         files.text("abc".encode("utf-16-le"), "words.txt")
     for order in ("le", "be"):
-        with pytest.raises(DataError, match=r"^words\.txt is not UTF-8: it begins with the mark of UTF-16; save it as"):
+        with pytest.raises(
+            DataError, match=r"^words\.txt is not UTF-8: it begins with the byte-order mark of UTF-16; save it as"
+        ):
             files.text("\ufeffabc".encode(f"utf-16-{order}"), "words.txt")
 
 
@@ -231,7 +233,7 @@ def test_a_packed_file_of_ones_own_unpacks_to_no_more_than_there_is_room_for(tmp
     monkeypatch.setattr(files, "MOST", 1 << 22)
     path = tmp_path / "corpus.gz"
     path.write_bytes(bomb(1 << 23))
-    with pytest.raises(DataError, match=r"corpus\.gz unpacks to more than 4,194,304 bytes"):
+    with pytest.raises(DataError, match=r"corpus\.gz decompresses to more than 4,194,304 bytes"):
         files.contents(path, unpack=True)
     path.write_bytes(bomb(1 << 22))
     assert len(files.contents(path, unpack=True)) == 1 << 22
@@ -264,7 +266,9 @@ def test_where_no_home_is_known_data_of_your_own_are_read_and_what_to_set_is_sai
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", unknown)
-    with pytest.raises(DataError, match=r"^no home folder is known here to keep data in: set XDG_CACHE_HOME, or "):
+    with pytest.raises(
+        DataError, match=r"^the home folder, which would contain the data, is not known; set XDG_CACHE_HOME, or "
+    ):
         files.read(SOURCE)
     (root / "toys.txt").write_bytes(CONTENT)
     assert files.read(SOURCE) == CONTENT
@@ -276,5 +280,5 @@ def test_where_no_home_is_known_data_of_your_own_are_read_and_what_to_set_is_sai
 def test_a_cache_that_cannot_be_written_is_not_called_a_failed_fetch(monkeypatch, root, tmp_path):
     (tmp_path / "cache").write_text("a file in its place")
     serve(monkeypatch, Answer(CONTENT))
-    with pytest.raises(DataError, match=r"cannot be written: Not a directory; set XDG_CACHE_HOME to a folder that can"):
+    with pytest.raises(DataError, match=r"cannot be written: Not a directory; set XDG_CACHE_HOME to a writable folder"):
         files.read(SOURCE)

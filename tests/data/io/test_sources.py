@@ -22,7 +22,9 @@ def test_what_no_address_serves_is_told_how_to_be_had(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     ((_, _, status, path),) = data(["fsdd"])
     assert path is None
-    assert "no address serves it as one file: git clone https://github.com/Jakobovski/free-spoken-digit" in status
+    assert (
+        "it is not served as one file, get it with git clone https://github.com/Jakobovski/free-spoken-digit" in status
+    )
 
 
 def test_an_unknown_set_is_refused_with_the_nearest():

@@ -97,7 +97,7 @@ def test_a_collision_is_found(monkeypatch):
         return f"{day:%m/%d/%Y}" if american else real(day, form, language)
 
     monkeypatch.setattr(dates, "write", write)
-    with pytest.raises(DataError, match=r"is 2024-.* in en and 2024-.* in (fr|en_GB); leave one"):
+    with pytest.raises(DataError, match=r"means 2024-.* in en and 2024-.* in (fr|en_GB); remove one"):
         dates.forbid_collisions(("en", "en_GB", "fr"))
 
 

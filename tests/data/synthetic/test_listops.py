@@ -46,14 +46,14 @@ def test_each_operator_is_what_numpy_says(values):
     ("text", "words"),
     [
         ("", "is empty"),
-        ("[MAX 1 2", "not ended: 1 lists are open"),
-        ("[MAX ]", r"'\]' at position 2 ends a list of nothing"),
-        ("]", r"'\]' at position 1 ends no list"),
-        ("[MAX 1 ] 2", "ends at position 3, and 4 words"),
-        ("3 4", "ends at position 1, and 2 words"),
-        ("[ADD 1 2 ]", r"'\[ADD' at position 1 is no digit"),
-        ("[MAX 1 12 ]", "'12' at position 3 is no digit"),
-        ("[MAX 1 ² ]", "'²' at position 3 is no digit"),
+        ("[MAX 1 2", "incomplete; number of unclosed lists: 1"),
+        ("[MAX ]", r"'\]' at position 2 closes an empty list"),
+        ("]", r"'\]' at position 1 closes no list"),
+        ("[MAX 1 ] 2", "ends at position 3, but there are 4 words"),
+        ("3 4", "ends at position 1, but there are 2 words"),
+        ("[ADD 1 2 ]", r"'\[ADD' at position 1 is not a digit"),
+        ("[MAX 1 12 ]", "'12' at position 3 is not a digit"),
+        ("[MAX 1 ² ]", "'²' at position 3 is not a digit"),
     ],
 )
 def test_what_is_no_expression_is_refused_with_its_place(text, words):
@@ -141,5 +141,5 @@ def test_a_function_of_the_seed():
 
 def test_lengths_that_no_expression_has_are_refused(monkeypatch):
     monkeypatch.setattr(listops, "TRIES", 200)
-    with pytest.raises(ValueError, match="none of 200 expressions of depth=9 and arguments=2 has 50 to 50 words"):
+    with pytest.raises(ValueError, match="none of 200 expressions with depth=9 and arguments=2 has 50 to 50 words"):
         listops.draw(generator(), 1, (50, 50), 9, 2)

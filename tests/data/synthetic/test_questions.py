@@ -31,6 +31,6 @@ def test_kinds_take_turns():
 
 def test_more_than_there_are_cannot_be_had():
     with pytest.raises(
-        DataError, match=r"^10110 different questions are asked for, and the grammar gives up to \d{4}$"
+        DataError, match=r"^10110 different questions are requested, but the grammar generates at most \d{4}$"
     ):
         questions.draw(0, SIZES | {"train": 10_000})

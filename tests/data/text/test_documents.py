@@ -24,7 +24,7 @@ def test_sentences_are_sorted_into_parts_and_classes():
         "valid": {"no": [b"d"], "yes": []},
     }
     parts["valid"].append(Example("e", ("perhaps",)))
-    with pytest.raises(DataError, match="valid part has a sentence of the class 'perhaps', which train has none of"):
+    with pytest.raises(DataError, match="valid part has a sentence of class 'perhaps', which does not occur in train"):
         documents.pools(parts)
 
 
@@ -52,7 +52,7 @@ def test_bytes_are_ids_and_padding_is_zero():
 def test_too_few_sentences_are_refused():
     pools = {"train": {"yes": [b"abc", b"de"], "no": [b"a"]}}
     documents.check({"train": {"yes": pools["train"]["yes"]}}, 7, "file")
-    with pytest.raises(DataError, match="file: the train part has 7 bytes of sentences of the class 'yes', and 8 are"):
+    with pytest.raises(DataError, match="file: the train part has 7 bytes of sentences of class 'yes', but 8 are"):
         documents.check(pools, 8, "file")
 
 

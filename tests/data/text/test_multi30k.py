@@ -98,7 +98,7 @@ def test_a_raw_file_is_known_by_its_packed_bytes(monkeypatch, tmp_path):
     pairs = multi30k._pairs("own", "own")
     assert [example.source for example in pairs] == ["Ein Hund\t.", "Zwei\u2028Hunde"]
     (folder / "own.gz").write_bytes(packed[:-1])
-    with pytest.raises(DataError, match=r"own\.gz is not the file"):
+    with pytest.raises(DataError, match=r"own\.gz is not the expected file"):
         multi30k._pairs("own", "own")
 
 

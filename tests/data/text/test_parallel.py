@@ -82,17 +82,17 @@ def test_lines_empty_on_both_sides_are_left_out_and_counted(write, two):
         assert [(example.source, example.targets) for example in corpus.examples] == [("a", ("b",)), ("c", ("d",))]
         assert corpus.lines == [1, 5]
         assert corpus.empty == [2, 3, 4]
-        assert corpus.notes() == [f"{path}: 3 lines (2, 3, 4) empty and left out"]
+        assert corpus.notes() == [f"{path}: 3 lines (2, 3, 4) are empty and skipped"]
 
 
 def test_a_line_empty_on_one_side_is_named(write, two):
-    with pytest.raises(DataError, match=r"own\.tsv, line 2: source is empty"):
+    with pytest.raises(DataError, match=r"own\.tsv, line 2: the source is empty"):
         parallel.pairs(write("own.tsv", "a\tb\n\tb\n"))
-    with pytest.raises(DataError, match=r"own\.tsv, line 3: target is empty"):
+    with pytest.raises(DataError, match=r"own\.tsv, line 3: the target is empty"):
         parallel.pairs(write("own.tsv", "a\tb\n\na\t \n"))
-    with pytest.raises(DataError, match=r"a\.de, line 2 is empty, and .*b\.en has a line there"):
+    with pytest.raises(DataError, match=r"a\.de, line 2 is empty, but line 2 of .*b\.en is not"):
         parallel.pairs(two("a\n\n", "b\nb\n"))
-    with pytest.raises(DataError, match=r"b\.en, line 2 is empty, and .*a\.de has a line there"):
+    with pytest.raises(DataError, match=r"b\.en, line 2 is empty, but line 2 of .*a\.de is not"):
         parallel.pairs(two("a\na", "b\n\n"))
 
 
@@ -104,12 +104,12 @@ def test_lines_empty_on_one_side_are_skipped_where_that_is_asked_for(write, two,
         assert corpus.examples == [Example("a", ("b",)), Example("d", ("e",))]
         assert corpus.lines == [1, 5]
         assert corpus.notes() == [
-            f"{path}: 1 line (3) empty and left out",
-            f"{path}: 2 lines (2, 4) with one empty side left out",
+            f"{path}: 1 line (3) is empty and skipped",
+            f"{path}: 2 lines (2, 4) with one empty side are skipped",
         ]
-    with pytest.raises(DataError, match=r"own\.tsv holds no pairs: its 1 line \(1\) with one empty side is left out$"):
+    with pytest.raises(DataError, match=r"own\.tsv contains no pairs: 1 line \(1\) with one empty side is skipped$"):
         read(write("own.tsv", "a\t\n"), skip)
-    with pytest.raises(DataError, match=r"its 1 line \(1\) is longer and left out, and 1 line \(2\) with one"):
+    with pytest.raises(DataError, match=r": 1 line \(1\) is longer and skipped, and 1 line \(2\) with one"):
         read(write("own.tsv", "aa\tb\na\t\n"), Limit(1, "skip", "skip"))
     with pytest.raises(ValueError, match=r"^empty='cut' is not known; known: refuse, skip"):
         Limit(empty="cut")
@@ -117,13 +117,13 @@ def test_lines_empty_on_one_side_are_skipped_where_that_is_asked_for(write, two,
 
 @pytest.mark.parametrize(("row", "tabs"), [("a b", 0), ("a\tb\tc", 2), ("a\t\tb", 2), ("\ta\tb", 2)])
 def test_a_row_has_one_tab(write, row, tabs):
-    with pytest.raises(DataError, match=rf"own\.tsv, line 3: {tabs} tabs where there must be one") as error:
+    with pytest.raises(DataError, match=rf"own\.tsv, line 3: expected 1 tab, found {tabs}:") as error:
         parallel.pairs(write("own.tsv", f"a\tb\n\n{row}\n"))
     one_line(error)
 
 
 def test_a_long_row_is_not_printed_whole(write):
-    with pytest.raises(DataError, match="0 tabs") as error:
+    with pytest.raises(DataError, match="expected 1 tab, found 0") as error:
         parallel.pairs(write("own.tsv", "x" * 100_000))
     assert len(one_line(error)) < 300
 
@@ -132,7 +132,7 @@ def test_a_long_row_is_not_printed_whole(write):
     ("source", "target", "counts"), [("a\nb\n", "c\n", (2, 1)), ("a", "c\n\n", (1, 2)), ("", "c", (0, 1))]
 )
 def test_files_of_unequal_length_are_refused_with_both_counts(two, source, target, counts):
-    with pytest.raises(DataError, match=r"a\.de has {} lines and .*b\.en {}:".format(*counts)) as error:
+    with pytest.raises(DataError, match=r"a\.de has {} lines, but .*b\.en has {};".format(*counts)) as error:
         parallel.pairs(two(source, target))
     one_line(error)
 
@@ -140,7 +140,7 @@ def test_files_of_unequal_length_are_refused_with_both_counts(two, source, targe
 def test_bytes_that_are_no_utf8_are_named(write, two):
     with pytest.raises(DataError, match=r"own\.tsv is not UTF-8: byte 4 is 0xe9"):
         parallel.pairs(write("own.tsv", b"a\tb\n\xe9\tc\n"))
-    with pytest.raises(DataError, match=r"b\.en is not UTF-8: it begins with the mark of UTF-16"):
+    with pytest.raises(DataError, match=r"b\.en is not UTF-8: it begins with the byte-order mark of UTF-16"):
         parallel.pairs(two("a\n", "b\n".encode("utf-16")))
 
 
@@ -151,13 +151,13 @@ def test_missing_and_damaged_files_are_named(write):
     packed = write("cut.tsv.gz", TABLE * 1000)
     with open(packed, "r+b") as file:
         file.truncate(50)
-    with pytest.raises(DataError, match=r"cut\.tsv\.gz is cut short"):
+    with pytest.raises(DataError, match=r"cut\.tsv\.gz is truncated"):
         parallel.pairs(packed)
 
 
 @pytest.mark.parametrize("path", ["", "a,b,c", "a,", ",b"])
 def test_a_path_is_one_file_or_two(path):
-    with pytest.raises(DataError, match="neither a file nor two with a comma"):
+    with pytest.raises(DataError, match="neither a file nor two files separated by a comma"):
         parallel.pairs(path)
 
 
@@ -167,7 +167,7 @@ def test_a_file_whose_own_name_has_a_comma(write):
 
 @pytest.mark.parametrize("content", ["", "\n", "\ufeff", "\r\n\r\n", " \t \n"])
 def test_files_without_pairs_are_refused(write, content):
-    with pytest.raises(DataError, match=r"own\.tsv holds no pairs"):
+    with pytest.raises(DataError, match=r"own\.tsv contains no pairs"):
         parallel.pairs(write("own.tsv", content))
 
 
@@ -177,9 +177,9 @@ LONG = "ab\tcd\n\nabc\tcd\nab\tcdef\n"
 def test_a_longer_line_is_refused_with_its_number(write):
     path = write("own.tsv", LONG)
     assert len(parallel.pairs(path).examples) == len(parallel.pairs(path, Limit(4)).examples) == 3
-    with pytest.raises(DataError, match=r"own\.tsv, line 3: its length 3 is more than 2"):
+    with pytest.raises(DataError, match=r"own\.tsv, line 3: length 3 exceeds 2"):
         parallel.pairs(path, Limit(2))
-    with pytest.raises(DataError, match=r"own\.tsv, line 4: its length 4 is more than 3"):
+    with pytest.raises(DataError, match=r"own\.tsv, line 4: length 4 exceeds 3"):
         parallel.pairs(path, Limit(3))
 
 
@@ -188,21 +188,21 @@ def test_longer_lines_are_cut_or_left_out_and_nothing_else_is_lost(write):
     cut = parallel.pairs(path, Limit(2, "truncate"))
     assert cut.examples == [Example("ab", ("cd",))] * 3
     assert (cut.lines, cut.empty, cut.longer) == ([1, 3, 4], [2], [3, 4])
-    assert cut.notes()[1] == f"{path}: 2 lines (3, 4) longer than 2 and cut"
+    assert cut.notes()[1] == f"{path}: 2 lines (3, 4) are longer than 2 and truncated"
     left = parallel.pairs(path, Limit(3, "skip"))
     assert left.examples == [Example("ab", ("cd",)), Example("abc", ("cd",))]
     assert (left.lines, left.empty, left.longer) == ([1, 3], [2], [4])
     assert left.notes() == [
-        f"{path}: 1 line (2) empty and left out",
-        f"{path}: 1 line (4) longer than 3 and left out",
+        f"{path}: 1 line (2) is empty and skipped",
+        f"{path}: 1 line (4) is longer than 3 and skipped",
     ]
-    with pytest.raises(DataError, match="holds no pairs"):
+    with pytest.raises(DataError, match="contains no pairs"):
         parallel.pairs(path, Limit(1, "skip"))
 
 
 def test_many_numbers_are_counted(write):
     corpus = parallel.pairs(write("own.tsv", "\n" * 20 + TABLE))
-    assert corpus.notes()[0].endswith("20 lines (1, 2, 3, 4, 5 …) empty and left out")
+    assert corpus.notes()[0].endswith("20 lines (1, 2, 3, 4, 5 …) are empty and skipped")
 
 
 def test_a_limit_holds_for_ids_too():
@@ -221,9 +221,9 @@ def test_a_limit_of_another_kind_is_refused(fields):
 def test_where_every_pair_is_too_long_that_is_said(write, read):
     path = write("long.tsv", "abcd\tabcdef\nabcde\tab\n\n")
     with pytest.raises(
-        DataError, match=r"long\.tsv holds no pairs of at most 3: its 2 lines \(1, 2\) are longer and left out"
+        DataError, match=r"long\.tsv contains no pairs of length at most 3: 2 lines \(1, 2\) are longer and skipped"
     ):
         read(path, Limit(3, "skip"))
     alone = write("alone.txt", "abcd\n")
-    with pytest.raises(DataError, match=r"alone\.txt holds no texts of at most 3: its 1 line \(1\) is longer"):
+    with pytest.raises(DataError, match=r"alone\.txt contains no texts of length at most 3: 1 line \(1\) is longer"):
         parallel.asked(alone, Limit(3, "skip"))

@@ -18,7 +18,10 @@ def test_rows_are_commands_and_actions():
     "row", ["jump OUT: I_JUMP", "IN: jump I_JUMP", "IN: OUT: I_JUMP", "IN: jump OUT:", "IN:", "IN: a OUT: b OUT: c"]
 )
 def test_a_line_of_another_form_is_named_with_its_number(row):
-    with pytest.raises(DataError, match=r"own\.txt, line 3: .* is not IN: a command OUT: its actions"):
+    with pytest.raises(
+        DataError,
+        match=r"own\.txt, line 3: expected 'IN: command OUT: actions', or a command, a tab and its actions, got ",
+    ):
         list(scan.rows(f"IN: run OUT: I_RUN\n\n{row}\n", "own.txt"))
 
 
@@ -30,17 +33,19 @@ def test_your_own_file_has_either_form(tmp_path):
     # A line that stands twice counts twice, as in SCAN's own files.
     assert found == [twice, twice, (("run",), (("I_RUN",),))]
     path.write_text("jump twice\t\n")
-    with pytest.raises(DataError, match=r"own.tsv, line 1: .* nor both with a tab between; task\.empty=skip"):
+    with pytest.raises(
+        DataError, match=r"own.tsv, line 1: expected 'IN: command OUT: actions', .*, got .*; task\.empty=skip"
+    ):
         scan.read_user_file(str(path))
     # The lines of either form that lack a side are left out where their numbers are asked for.
     path.write_text("jump\t\nIN: run OUT:\nIN: OUT: I_RUN\n\tI_RUN\nIN: run\tOUT: I_RUN\n")
     assert scan.read_user_file(str(path), half := []) == [(("run",), (("I_RUN",),), "")]
     assert half == [1, 2, 3, 4]
     path.write_text("jump\n")
-    with pytest.raises(DataError, match=r"own.tsv, line 1: .* nor both with a tab between$"):
+    with pytest.raises(DataError, match=r"own.tsv, line 1: expected 'IN: command OUT: actions', .*, got '[^']*'$"):
         scan.read_user_file(str(path), [])
     path.write_text("\n")
-    with pytest.raises(DataError, match=r"own.tsv holds no commands$"):
+    with pytest.raises(DataError, match=r"own.tsv contains no commands$"):
         scan.read_user_file(str(path))
 
 

@@ -51,7 +51,7 @@ def test_the_first_word_of_a_line_is_its_class(write, name, content):
     corpus = sentences.corpus(path)
     assert corpus.examples == EXAMPLES
     assert corpus.lines == [1, 2, 4]
-    assert corpus.notes() == [f"{path}: 1 line (3) empty and left out"]
+    assert corpus.notes() == [f"{path}: 1 line (3) is empty and skipped"]
     assert sentences.corpus(path, classes=False).examples[0].source == "good a fine film"
 
 
@@ -62,12 +62,16 @@ def test_a_class_of_several_words_ends_with_a_tab(write):
         Example("a fine film", ("not, bad",)),
     ]
     for content in ("good\ta film\nbad a film\n", "good\ta film\n\ta film\n"):
-        with pytest.raises(DataError, match=r"own\.txt, line 2: there is no class before a tab"):
+        with pytest.raises(DataError, match=r"own\.txt, line 2: expected a class before a tab"):
             sentences.corpus(write("own.txt", content))
     # Where the first line has none, a tab is white space like others.
     assert sentences.corpus(write("own.txt", "good a film\nbad a\tfilm\n")).examples[1] == Example("a film", ("bad",))
     for mark in ",;":
-        with pytest.raises(DataError, match=rf"line 1: its class would be 'pos{mark}a': a space or a tab, no comma or"):
+        with pytest.raises(
+            DataError,
+            match=rf"line 1: the class 'pos{mark}a' contains a comma or a semicolon; "
+            "end the class with a space or a tab",
+        ):
             sentences.corpus(write("own.txt", f"pos{mark}a fine film\n"))
 
 
@@ -78,12 +82,12 @@ def test_lines_with_a_class_or_a_sentence_alone_are_skipped_where_that_is_asked_
     assert found.examples == [Example("new chip", ("sci tech",)), Example("fine", ("good",))]
     assert found.lines == [3, 5]
     assert found.notes() == [
-        f"{path}: 1 line (4) empty and left out",
-        f"{path}: 2 lines (1, 2) with one empty side left out",
+        f"{path}: 1 line (4) is empty and skipped",
+        f"{path}: 2 lines (1, 2) with one empty side are skipped",
     ]
     with pytest.raises(DataError, match=r"own\.txt, line 1: .*; task\.empty=skip "):
         sentences.corpus(path)
-    with pytest.raises(DataError, match=r"own\.txt holds no sentences: its 2 lines \(1, 2\) with one empty side are"):
+    with pytest.raises(DataError, match=r"own\.txt contains no sentences: 2 lines \(1, 2\) with one empty side are"):
         sentences.corpus(write("own.txt", "bad\ngood\n"), Limit(empty="skip"))
 
 
@@ -94,19 +98,21 @@ def test_classes_that_look_alike_are_one(write):
 
 
 def test_a_class_alone_is_no_sentence(write):
-    with pytest.raises(DataError, match=r"own\.txt, line 2: 'bad' is its class, and there is no sentence after it"):
+    with pytest.raises(DataError, match=r"own\.txt, line 2: there is no sentence after the class 'bad'"):
         sentences.corpus(write("own.txt", "good fine\nbad \n"))
-    with pytest.raises(DataError, match=r"own\.txt holds no sentences"):
+    with pytest.raises(DataError, match=r"own\.txt contains no sentences"):
         sentences.corpus(write("own.txt", "\n \n"))
 
 
 def test_bytes_that_are_of_another_encoding(write):
     latin = write("own.txt", "gut sch\xf6n\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"own\.txt is not UTF-8: byte 7 is 0xf6; as latin-1 any byte is a letter$"):
+    with pytest.raises(
+        DataError, match=r"own\.txt is not UTF-8: byte 7 is 0xf6; the encoding latin-1 accepts any byte$"
+    ):
         sentences.corpus(latin)
     assert sentences.corpus(latin, encoding="latin-1").examples == [Example("sch\xf6n", ("gut",))]
     for content, line in (
-        (b"\xef\xbb\xbfa b\n", "begins with the mark of UTF-8"),
+        (b"\xef\xbb\xbfa b\n", "begins with the byte-order mark of UTF-8"),
         ("a b".encode("utf-16"), "byte 3 is 0x00, as in UTF-16$"),
     ):
         with pytest.raises(DataError, match=line):
@@ -117,24 +123,24 @@ def test_bytes_that_are_of_another_encoding(write):
 
 def test_lines_that_are_too_long(write):
     path = write("own.txt", LINES)
-    with pytest.raises(DataError, match=r"own\.txt, line 1: its length 3 is more than 2"):
+    with pytest.raises(DataError, match=r"own\.txt, line 1: length 3 exceeds 2"):
         sentences.corpus(path, Limit(2))
     cut = sentences.corpus(path, Limit(2, "truncate"))
     assert [example.source for example in cut.examples] == ["a fine", "dull and", "so short"]
-    assert cut.notes()[1] == f"{path}: 2 lines (1, 2) longer than 2 and cut"
+    assert cut.notes()[1] == f"{path}: 2 lines (1, 2) are longer than 2 and truncated"
     assert sentences.corpus(path, Limit(2, "skip")).lines == [4]
 
 
 def test_classes_of_the_parts_are_compared(write):
     train, other = sentences.corpus(write("train.txt", LINES)), sentences.corpus(write("other.txt", "good x\n"))
     assert sentences.compared({"train": train, "valid": train, "test": other}) == [
-        f"{other.path}: no line is of the class 'bad'"
+        f"{other.path}: no line is of class 'bad'"
     ]
-    with pytest.raises(DataError, match=r"other\.txt: every line is of the class 'good': nothing is to be told apart"):
+    with pytest.raises(DataError, match=r"other\.txt: all lines are of class 'good'; at least 2 classes are needed"):
         sentences.compared({"train": other, "valid": train, "test": train})
     strange = sentences.corpus(write("strange.txt", "bad x\n\nBad y\n"))
     with pytest.raises(
-        DataError, match=r"strange\.txt, line 3: its class, 'Bad', is none of the 2 classes of .*: bad good$"
+        DataError, match=r"strange\.txt, line 3: class 'Bad' is not one of the 2 classes of .*: bad good$"
     ):
         sentences.compared({"train": train, "valid": train, "test": strange})
 
@@ -146,7 +152,7 @@ def test_a_heading_among_the_sentences_is_asked_about(write):
 
     rows = "good\ta fine film\nbad\tdull\nbad\tno\ngood\tyes\n"
     (asked,) = notes("\nlabel\tsentence\n" + rows)
-    assert asked.endswith("line 2: its class, 'label', is no other line's: if that is a heading, take it out")
+    assert asked.endswith("line 2: class 'label' is on no other line; if this line is a heading, remove it")
     assert notes(rows) == notes("good\tx\nbad\ty\n") == notes(rows + "odd\tlast\n") == []
 
 
@@ -174,6 +180,6 @@ def test_most_published_sentences_are_read_as_they_are(published):
 
 def test_where_every_sentence_is_too_long_that_is_said(write):
     with pytest.raises(
-        DataError, match=r"a\.txt holds no sentences of at most 1: its 1 line \(1\) is longer and left out"
+        DataError, match=r"a\.txt contains no sentences of length at most 1: 1 line \(1\) is longer and skipped"
     ):
         sentences.corpus(write("a.txt", "up one two\n"), Limit(1, "skip"))

@@ -13,7 +13,7 @@ def test_rows_are_words_and_phones_in_nfc():
 
 @pytest.mark.parametrize("row", ["ház h aː z", "ház\th aː z\textra", "ház\t", "\th aː z", "ház"])
 def test_a_row_without_its_two_columns_is_named_with_its_line(row):
-    with pytest.raises(DataError, match=r"own\.tsv, line 3: .* is not a word, a tab and its phones"):
+    with pytest.raises(DataError, match=r"own\.tsv, line 3: expected a word, a tab and its phones, got "):
         list(sigmorphon.rows(f"fa\tf ɒ\n\n{row}\n", "own.tsv"))
 
 

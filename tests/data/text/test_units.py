@@ -168,7 +168,7 @@ def test_words_never_seen_are_named_or_left_out():
 @pytest.mark.parametrize("kind", [Characters(), Words(), Bpe()])
 @pytest.mark.parametrize("sentences", [[], ["", "  "]])
 def test_there_must_be_text_to_learn_from(kind, sentences):
-    with pytest.raises(DataError, match=f"no text in {len(sentences)} sentences"):
+    with pytest.raises(DataError, match=f"the {len(sentences)} sentences contain no text"):
         kind.fit(sentences)
 
 

@@ -38,7 +38,7 @@ def test_decode_takes_numpys_integers():
 
 @pytest.mark.parametrize("n", [-1, 5])
 def test_decode_refuses_ids_beyond_the_size(n):
-    with pytest.raises(ValueError, match=f"id {n} must lie in 0 … 4"):
+    with pytest.raises(ValueError, match=f"id {n} must be in 0 … 4"):
         Vocabulary(("a", "b")).decode([n])
 
 
@@ -71,7 +71,7 @@ def test_known_leaves_out_the_rest():
 
 @pytest.mark.parametrize("wrong", [("a", "a"), ("a", "")])
 def test_symbols_must_differ_and_be_something(wrong):
-    with pytest.raises(ValueError, match="must differ"):
+    with pytest.raises(ValueError, match="must be unique"):
         Vocabulary(wrong)
 
 

@@ -12,7 +12,7 @@ def test_pronunciations_are_grouped_and_counted_once():
 
 
 def test_a_file_without_words_is_named():
-    with pytest.raises(DataError, match=r"mine\.tsv holds no words"):
+    with pytest.raises(DataError, match=r"mine\.tsv contains no words"):
         words.group([], "mine.tsv")
 
 
@@ -52,7 +52,7 @@ def test_ones_own_file_that_is_missing_damaged_or_of_another_encoding(tmp_path):
         words.read_user_file(str(tmp_path / "none.dict"), cmudict.rows)
     packed = tmp_path / "cut.dict.gz"
     packed.write_bytes(gzip.compress(b"a AH0\n" * 1000)[:-9])
-    with pytest.raises(DataError, match=r"cut\.dict\.gz is cut short"):
+    with pytest.raises(DataError, match=r"cut\.dict\.gz is truncated"):
         words.read_user_file(str(packed), cmudict.rows)
     latin = tmp_path / "latin.tsv"
     latin.write_bytes("né\tn e\n".encode("latin-1"))

@@ -263,22 +263,22 @@ def test_recordings_and_images_without_labels_are_answered(trained, tmp_path):
 
 
 BAD = {
-    "empty": ("pairs", "x.tsv", "", r"x\.tsv holds no texts"),
+    "empty": ("pairs", "x.tsv", "", r"x\.tsv contains no texts"),
     "another kind": ("pairs", "x.tsv", b"PK\x03\x04\xff\xfe", r"x\.tsv is not UTF-8: byte 4"),
     "too long": ("pairs", "x.tsv", "ab\tba\n" + "a" * 99 + "\tb\n", r"x\.tsv, line 2: the source has 99 symbols"),
-    "a half": ("pairs", "x.tsv", "ab\tba\nab\t\n", r"x\.tsv, line 2: target is empty"),
+    "a half": ("pairs", "x.tsv", "ab\tba\nab\t\n", r"x\.tsv, line 2: the target is empty"),
     "no phones": ("pronunciations", "x", "ab A B\nabc\n", r"x, line 2: 'abc' has no phones"),
-    "a class never seen": ("sentences", "x", "up rises\nleft x\n", r"x, line 2: its class, 'left', is none of the 2"),
-    "a class before a tab": ("sentences", "x", "left\tx\n", r"x, line 1: its class, 'left', is none of the 2"),
+    "a class never seen": ("sentences", "x", "up rises\nleft x\n", r"x, line 2: class 'left' is not one of the 2"),
+    "a class before a tab": ("sentences", "x", "left\tx\n", r"x, line 1: class 'left' is not one of the 2"),
     "a long sentence": ("sentences", "x", "up x\nup" + " x" * 99 + "\n", r"x, line 2: the sentence has 99 symbols"),
-    "no sentences": ("sentences", "x", "\n", r"x holds no sentences"),
+    "no sentences": ("sentences", "x", "\n", r"x contains no sentences"),
     "no text": ("text", "x", " \n", r"x contains no text"),
     "a strange text": ("text", "x", "жжж", r"x: 3 of 3 symbols do not occur in training"),
     "no graph": ("nodes", "x.npz", "ab", r"x\.npz"),
     "no picture": ("images", "x.png", "ab", r"x\.png"),
-    "a table's class": ("images", "x.tsv", "x.tsv\t9\n", r"x\.tsv, line 1: its class, '9', is none of the 3"),
-    "a table's path": ("images", "x.tsv", "\ny.png\t1\n", r"x\.tsv, line 2: there is no picture 'y\.png'"),
-    "no folder": ("sounds", "x", "ab", r"x is no folder"),
+    "a table's class": ("images", "x.tsv", "x.tsv\t9\n", r"x\.tsv, line 1: class '9' is not one of the 3"),
+    "a table's path": ("images", "x.tsv", "\ny.png\t1\n", r"x\.tsv, line 2: the picture 'y\.png' does not exist"),
+    "no folder": ("sounds", "x", "ab", r"x is not a folder"),
 }
 
 
@@ -310,7 +310,7 @@ def test_lines_with_one_empty_side_are_skipped_and_said(kind, content, half, tra
     arguments = ["score", str(folder), str(tmp_path / "x"), "--empty", "skip", "--out", "-"]
     assert main(arguments) == 0
     found = capsys.readouterr()
-    assert f"attnlab: {tmp_path / 'x'}: {half} with one empty side left out\n" in found.err
+    assert f"attnlab: {tmp_path / 'x'}: {half} with one empty side is skipped\n" in found.err
     assert found.out.count("\n") == 2  # the head and the one example
     assert main([*arguments[:-3], "cut", "--out", "-"]) == 2
     assert "--empty='cut' is not known; known: refuse, skip" in capsys.readouterr().err
@@ -325,7 +325,7 @@ def test_a_file_without_sides_has_no_empty_ones(trained, capsys):
 def test_what_has_another_size_is_named(trained, tmp_path):
     written(tmp_path, "test", count=3)
     idx(tmp_path / "test-images-idx3-ubyte", np.zeros((3, 6, 5), np.uint8))
-    with pytest.raises(DataError, match=r"holds images of 6 × 5 × 1, and the model was made for 4 × 5 × 1"):
+    with pytest.raises(DataError, match=r"contains images of 6 × 5 × 1, but the model expects 4 × 5 × 1"):
         score(trained("images")[0], [str(tmp_path)])
     with pytest.raises(DataError, match=r"g\.npz: the nodes have 15 features, but the model expects 12"):
         score(trained("nodes")[0], [graph(tmp_path / "g.npz", features=15)])

@@ -154,7 +154,7 @@ def test_a_source_with_several_targets_is_one_example_of_the_test_and_separate_p
     assert len(batch["source"]) == 3
     assert len(problem.buckets.rows[0]) == 6
     assert problem.metric.name == "word_error_rate"
-    line = "1 source has several targets: each one example with several references (3 lines)"
+    line = "1 source has several targets; each becomes one example with several references (3 lines)"
     assert [note for note in problem.notes if line in note and "test.tsv" in note]
     assert not [note for note in problem.notes if line in note and "train.tsv" in note]
     for answer, rate in (("red", 0), ("crimson", 0), ("green", 1)):
@@ -170,6 +170,6 @@ def test_what_stands_in_train_too_is_told_of_joined_examples(write):
     other = [("schwarz", "black"), ("schwarz", "ebony"), ("weiß", "white")]
     test = [("rot", "ruby"), ("rot", "scarlet"), ("lila", "purple")]
     problem = Parallel(**write(rows, valid=other, test=test)).load()
-    assert "test: 1 of 2 examples stand in train, too" in problem.notes
+    assert "test: 1 of 2 examples is also in train" in problem.notes
     # What answers the source in train is no reference of the test.
     assert problem._parts["test"][0].targets == ("ruby", "scarlet")

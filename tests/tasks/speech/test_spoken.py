@@ -17,8 +17,8 @@ def test_one_brings_folders_of_recordings(tmp_path):
     assert len(problem.notes) == 6
     # What has another name and the same sound, here made anew.
     pairs = (("valid", "train"), ("test", "train"), ("test", "valid"))
-    assert problem.notes[3:] == tuple(f"{part}: 2 of 4 examples stand in {other}, too" for part, other in pairs)
-    assert problem.notes[0] == f"{tmp_path}/train: 2 recordings resampled to 8,000 samples a second (2 of 16,000)"
+    assert problem.notes[3:] == tuple(f"{part}: 2 of 4 examples are also in {other}" for part, other in pairs)
+    assert problem.notes[0] == f"{tmp_path}/train: 2 recordings are resampled to 8,000 Hz (2 from 16,000 Hz)"
     assert problem.batch(0, 0, 2)["source"].shape[::2] == (2, 8)
     assert Sounds(**folders, bands=4).load().vocabulary == problem.vocabulary
     for take in range(2):

@@ -81,7 +81,7 @@ def test_a_person_asks_by_text(single, pairs):
     for problem, text, words in (
         (single, " ", "is empty"), (single, "a" * 61, "has 61 bytes, but the model reads at most 60"),
         (pairs, "one", r"separated by .*, got 1"), (pairs, "a ||| b ||| c", "got 3$"), (pairs, "a |||", "is empty"),
-        (single, "a\udcff b", r"U\+DCFF at position 2 is half a character"),
+        (single, "a\udcff b", r"U\+DCFF at position 2 is an unpaired surrogate, not a character"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=words):
             problem.encode_prompt(text)
@@ -97,7 +97,7 @@ def test_ones_own_lines_and_too_few_of_them(tmp_path):
     for text, label in zip(texts(problem.batch(0, 0, 20)), problem.batch(0, 0, 20)["label"], strict=True):
         assert (b"of bad" if label else b"of good") not in text
         assert text.startswith(b"train sentence")
-    with pytest.raises(DataError, match=r"task\.text=own: the train part has .* bytes of sentences of the class 'bad'"):
+    with pytest.raises(DataError, match=r"task\.text=own: the train part has .* bytes of sentences of class 'bad'"):
         Documents(text="own", **files, shortest=20, longest=400).load()
     with pytest.raises(ValueError, match=r"task\.train='' must be the path of a file"):
         Documents(text="own").load()
@@ -144,12 +144,12 @@ def test_a_line_that_is_another_now_is_told_by_the_fingerprint(tmp_path):
 def test_lines_that_were_left_out_are_told_and_a_class_that_a_part_lacks_is_named(tmp_path):
     lines = {part: rows(part) for part in ("train", "valid", "test")}
     notes = own(tmp_path, **lines | {"valid": ["", *lines["valid"]]}).load().notes
-    assert notes[0].endswith("valid: 1 line (1) empty and left out")
+    assert notes[0].endswith("valid: 1 line (1) is empty and skipped")
     lacking = rows("valid", classes=("good",))
-    with pytest.raises(DataError, match=r"task\.text=own: the valid part has no sentence of the class 'bad'"):
+    with pytest.raises(DataError, match=r"task\.text=own: the valid part has no sentence of class 'bad'"):
         own(tmp_path, **lines | {"valid": lacking}).load()
     shared = [row.replace("valid", "test") if row.startswith("bad") else row for row in lines["valid"]]
-    with pytest.raises(DataError, match=r"has no sentence of the class 'bad', or none that no later part has"):
+    with pytest.raises(DataError, match=r"has no sentence of class 'bad' that is not in a later part"):
         own(tmp_path, **lines | {"valid": shared}).load()
 
 

@@ -36,7 +36,7 @@ def test_they_are_refused_with_the_field_that_skips_them_and_skipped_with_a_note
         task.load()
     notes = replace(task, empty="skip").load().notes
     assert [note for note in notes if "empty" in note] == [
-        f"{path}: 1 line (2) with one empty side left out" for path in files.values()
+        f"{path}: 1 line (2) with one empty side is skipped" for path in files.values()
     ]
 
 

@@ -107,14 +107,14 @@ def test_one_file_as_two_parts_is_refused(tmp_path):
     written = tmp_path / "mine.tsv"
     written.write_text("fa\tf ɒ\n", encoding="utf-8")
     names = copies(written)
-    with pytest.raises(DataError, match=r"mine\.tsv is both task\.train and task\.test: each part needs"):
+    with pytest.raises(DataError, match=r"mine\.tsv is both task\.train and task\.test; each part needs"):
         Sigmorphon(**names | {"train": str(written), "test": f"{tmp_path}/./mine.tsv"}).load()
 
 
 def test_a_row_without_a_tab_is_named_with_its_line(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("fa\tf ɒ\nház h aː z\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"train, line 2: 'ház h aː z' is not a word, a tab and its phones"):
+    with pytest.raises(DataError, match=r"train, line 2: expected a word, a tab and its phones, got 'ház h aː z'"):
         Sigmorphon(**copies(path)).load()
 
 
@@ -122,7 +122,7 @@ def test_words_are_asked_in_nfc(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("h\u00e1z\th aː z\n", encoding="utf-8")
     problem = Sigmorphon(**copies(path)).load()
-    assert problem.notes[-1] == "test: 1 of 1 examples stand in valid, too"
+    assert problem.notes[-1] == "test: 1 of 1 examples is also in valid"
     assert (problem.encode_prompt("ha\u0301z")["source"] == problem.encode_prompt("h\u00e1z")["source"]).all()
 
 

@@ -192,8 +192,8 @@ def test_it_is_asked_without_its_data():
     ("change", "words"),
     [
         ({"length": None}, "length=None must be"),
-        ({"text": "words"}, "text holds no units"),
-        ({"classes": {}}, "classes holds no list"),
+        ({"text": "words"}, "text contains no tokenizer"),
+        ({"classes": {}}, "classes contains no list"),
     ],
 )
 def test_what_is_no_vocabulary_names_its_file(change, words):
@@ -216,19 +216,19 @@ def test_ones_own_files(tmp_path):
     problem = Sentences(**files, units=Words()).load()
     assert problem.fingerprint == made(masked=0).fingerprint
     assert [note.rpartition("/")[2] for note in problem.notes] == [
-        "train: 1 line (7) empty and left out", "valid: 1 line (2) empty and left out",
-        "test: 1 line (4) empty and left out", "valid: no line is of the class 'bad'",
-        "test: no line is of the class 'good'", "test: 3 of 3 examples stand in train, too",
+        "train: 1 line (7) is empty and skipped", "valid: 1 line (2) is empty and skipped",
+        "test: 1 line (4) is empty and skipped", "valid: no line is of class 'bad'",
+        "test: no line is of class 'good'", "test: 3 of 3 examples are also in train",
     ]  # fmt: skip
     (tmp_path / "more").write_text("a line\n\nof text")
     problem = Sentences(**files, masked=5, unlabelled=str(tmp_path / "more")).load()
-    assert any(note.endswith("more: 1 line (2) empty and left out") for note in problem.notes)
+    assert any(note.endswith("more: 1 line (2) is empty and skipped") for note in problem.notes)
     with pytest.raises(ValueError, match=r"task\.test='' must be the path of a file"):
         Sentences(**files | {"test": ""}).load()
-    with pytest.raises(DataError, match=r"train, line 1: its length 6 is more than 4"):
+    with pytest.raises(DataError, match=r"train, line 1: length 6 exceeds 4"):
         Sentences(**files, longest=4).load()
     (tmp_path / "test").write_text("new the fine\n")
-    with pytest.raises(DataError, match=r"test, line 1: its class, 'new', is none of the 2 classes"):
+    with pytest.raises(DataError, match=r"test, line 1: class 'new' is not one of the 2 classes"):
         Sentences(**files).load()
 
 
@@ -236,7 +236,7 @@ def test_what_is_examined_and_read_unlabelled_is_told(tmp_path):
     test = str(PARTS["test"][0].source)
     assert made(unlabelled=["something else"]).notes == made().notes
     found = made(unlabelled=["something else", test]).notes
-    assert found == (*made().notes, "test: 1 of 3 examples stand in the unlabelled text, too")
+    assert found == (*made().notes, "test: 1 of 3 examples is also in the unlabelled text")
 
 
 def test_unlabelled_text_is_a_file_of_its_own_and_as_long_as_the_others_may_be(tmp_path, monkeypatch):
@@ -253,13 +253,13 @@ def test_unlabelled_text_is_a_file_of_its_own_and_as_long_as_the_others_may_be(t
         content = [Example((tmp_path / "more").read_text().split("\n")[n], ("x",)) for n in (0, 1)]
         monkeypatch.setitem(PUBLISHED, "trec", lambda content=content: {"train": content})
         assert task(unlabelled=unlabelled).load().shape.source.length > 4 * width
-        for longer, said in (("truncate", "cut"), ("skip", "left out")):
+        for longer, said in (("truncate", "truncated"), ("skip", "skipped")):
             problem = task(unlabelled=unlabelled, longest=8, longer=longer).load()
             assert problem.shape.source.length == width
             assert [n for n in problem.notes if unlabelled in n] == [
-                f"{unlabelled}: 1 line (2) longer than 8 and {said}"
+                f"{unlabelled}: 1 line (2) is longer than 8 and {said}"
             ]
-        with pytest.raises(DataError, match=rf"{unlabelled}, line 2: its length 45 is more than 8"):
+        with pytest.raises(DataError, match=rf"{unlabelled}, line 2: length 45 exceeds 8"):
             task(unlabelled=unlabelled, longest=8).load()
 
 

@@ -302,7 +302,7 @@ def test_it_is_asked_without_its_data(problem):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"length": 0}, "length=0"), ({"length": "8"}, "length='8'"), ({"text": []}, "text holds no units")],
+    [({"length": 0}, "length=0"), ({"length": "8"}, "length='8'"), ({"text": []}, "text contains no tokenizer")],
 )
 def test_what_is_no_vocabulary_names_its_file(problem, change, words):
     with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
@@ -339,8 +339,12 @@ def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
     line = "a line that is long enough for it to be no chance, number {}\n"
     text = lambda *numbers: "short\n" + "".join(line.format(n) for n in numbers)
     problem = LanguageModelData({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)
-    what = "lines of 40 characters or more stand in"
-    told = (f"valid: 2 of 2 {what} train, too", f"test: 3 of 3 {what} train, too", f"test: 1 of 3 {what} valid, too")
+    what = "lines of 40 characters or more"
+    told = (
+        f"valid: 2 of 2 {what} are also in train",
+        f"test: 3 of 3 {what} are also in train",
+        f"test: 1 of 3 {what} is also in valid",
+    )
     assert problem.notes == told
 
 

@@ -271,9 +271,9 @@ def test_symbols_never_seen_are_skipped_in_an_examination():
 
 def test_where_all_symbols_are_known_only_what_stands_in_an_earlier_part_is_told(copying):
     assert copying.notes == (
-        "valid: 300 of 300 examples stand in train, too",
-        "test: 400 of 400 examples stand in train, too",
-        "test: 74 of 400 examples stand in valid, too",
+        "valid: 300 of 300 examples are also in train",
+        "test: 400 of 400 examples are also in train",
+        "test: 74 of 400 examples are also in valid",
     )
     assert problem({"train": copies("ab", "ba"), "valid": copies("aab"), "test": copies("bb")}).notes == ()
 
@@ -351,7 +351,7 @@ def test_it_is_asked_without_its_data(copying):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"source": None}, "source holds no units"),
+        ({"source": None}, "source contains no tokenizer"),
         ({"target": {"kind": "words"}}, "target: lower=None"),
         ({"lengths": [16]}, r"expected two .* got lengths=\[16\]"),
         ({"lengths": [16, 0]}, r"expected two .* got lengths=\[16, 0\]"),

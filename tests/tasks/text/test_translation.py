@@ -47,10 +47,10 @@ def test_ones_own_files_in_any_units(own, units, joint):
     assert problem.format_answer({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
     assert problem.notes == (
         "headline metric: bleu, because references are sentences (median 5 words); task.metric=NAME selects another",
-        *(f"{own[part]}: 1 line (3) empty and left out" for part in ("train", "valid", "test")),
-        "valid: 3 of 3 examples stand in train, too",
-        "test: 3 of 3 examples stand in train, too",
-        "test: 3 of 3 examples stand in valid, too",
+        *(f"{own[part]}: 1 line (3) is empty and skipped" for part in ("train", "valid", "test")),
+        "valid: 3 of 3 examples are also in train",
+        "test: 3 of 3 examples are also in train",
+        "test: 3 of 3 examples are also in valid",
     )
 
 
@@ -84,11 +84,11 @@ def test_scores_are_told_for_each_group(own, tmp_path):
     found = problem.score("test", [{"tokens": tokens}])
     assert found["exact_match"] == pytest.approx(2 / 3)
     assert (found["exact_match.Bayern"], found["exact_match.Baden"]) == (1, 0)
-    with pytest.raises(DataError, match=r"groups.tsv, line 1: 2 tabs where there must be one"):
+    with pytest.raises(DataError, match=r"groups.tsv, line 1: expected 1 tab, found 2:"):
         Parallel(**grouped).load()
-    with pytest.raises(DataError, match=r"train.tsv, line 1: 1 tabs where there must be two"):
+    with pytest.raises(DataError, match=r"train.tsv, line 1: expected 2 tabs, found 1:"):
         Parallel(**own, grouped=True).load()
-    with pytest.raises(DataError, match=r"groups are the third column of one file, and these are two"):
+    with pytest.raises(DataError, match=r"groups are the third column of a single file, but these are two files"):
         Parallel(**grouped | {"valid": f"{own['valid']},{own['test']}"}, grouped=True).load()
     rows[1] = rows[1].removesuffix("Baden")
     Path(grouped["train"]).write_text("\n".join(rows), encoding="utf-8")
@@ -99,7 +99,7 @@ def test_scores_are_told_for_each_group(own, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"longest": 12}, r"train\.tsv, line 1: its length 18 is more than 12; cut or skip it, or allow more"),
+        ({"longest": 12}, r"train\.tsv, line 1: length 18 exceeds 12; truncate or skip the line, or allow more"),
         ({"train": "nowhere.tsv"}, r"nowhere\.tsv cannot be read: No such file"),
     ],
 )
@@ -111,7 +111,7 @@ def test_what_is_refused_of_ones_own_data(own, fields, words):
 def test_longer_lines_may_be_cut_or_left_out(own):
     cut = Parallel(**own, longest=16, longer="truncate").load()
     assert cut.shape.source_length == 20  # 16 letters and END, padded
-    assert "2 lines (1, 2) longer than 16 and cut" in cut.notes[2]
+    assert "2 lines (1, 2) are longer than 16 and truncated" in cut.notes[2]
     (batch,) = Parallel(**own, longest=16, longer="skip").load().eval_batches("test")
     assert len(batch["source"]) == 1
 

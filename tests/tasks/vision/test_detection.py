@@ -32,7 +32,7 @@ def test_the_published_cells(published):
     problem = Cells(rows=24, columns=32).load()
     assert problem.shape == Detections(Image(24, 32, 3), 3, 30)
     assert problem.classes == ("RBC", "WBC", "Platelets")
-    assert problem.notes == ("valid: 1 box without area dropped", "test: 1 box without area dropped")
+    assert problem.notes == ("valid: 1 box dropped (no area)", "test: 1 box dropped (no area)")
     # The cells are mostly red.
     labels = np.concatenate([batch["label"].ravel() for batch in problem.eval_batches("test")])
     np.testing.assert_array_equal(np.bincount(labels + 1)[1:], [967, 87, 83])
@@ -44,11 +44,11 @@ def test_a_folder_of_ones_own(tmp_path):
     other = written(tmp_path / "other", cat, images=("b", "c"))
     valid = written(tmp_path / "valid", dog)
     problem = Boxes(train, valid, other, rows=16, columns=24).load()
-    with pytest.raises(DataError, match=r"other is both task\.valid and task\.test: each part needs data of its own"):
+    with pytest.raises(DataError, match=r"other is both task\.valid and task\.test; each part needs its own data"):
         Boxes(train, other, other).load()
     assert problem.classes == ("cat", "dog")
     assert problem.shape == Detections(Image(16, 24, 3), 2, 1)
-    assert problem.notes[0] == "train: 1 box without area dropped"
+    assert problem.notes[0] == "train: 1 box dropped (no area)"
     (test,) = problem.eval_batches("test")
     # The second image has no box.
     np.testing.assert_array_equal(test["label"], [[0], [-1]])
@@ -58,7 +58,7 @@ def test_a_folder_of_ones_own(tmp_path):
 def test_a_label_that_is_not_taught_is_named(tmp_path):
     train = written(tmp_path / "train", ("a", 60, 40, "dog", 6, 4, 12, 8))
     test = written(tmp_path / "test", ("a", 60, 40, "bird", 6, 4, 12, 8))
-    with pytest.raises(DataError, match=r"test.boxes\.tsv, line 2: the label 'bird' is none of dog"):
+    with pytest.raises(DataError, match=r"test.boxes\.tsv, line 2: label 'bird' is not one of dog"):
         Boxes(train, written(tmp_path / "valid", ("b", 60, 40, "dog", 6, 4, 12, 8)), test).load()
     none = written(tmp_path / "none")
     with pytest.raises(DataError, match=r"none has no boxes"):

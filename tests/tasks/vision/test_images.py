@@ -55,8 +55,8 @@ def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp
 
 def test_one_file_as_two_parts_is_refused_and_a_copy_of_it_told(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=part == "valid") for part in ("train", "valid", "test")}
-    assert Images(**names).load().notes[-1] == "test: 9 of 9 examples stand in train, too"
-    with pytest.raises(DataError, match=r"train-images-idx3-ubyte is both task\.train and task\.test: each part"):
+    assert Images(**names).load().notes[-1] == "test: 9 of 9 examples are also in train"
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte is both task\.train and task\.test; each part"):
         Images(train=str(tmp_path), test=names["train"]).load()
 
 
@@ -73,7 +73,9 @@ def test_files_of_ones_own(tmp_path):
 def test_parts_that_do_not_agree_are_refused_and_named(tmp_path):
     train = written(tmp_path, "train", count=30)
     test = written(tmp_path, "test", shape=(5, 5))
-    with pytest.raises(DataError, match=r"test-images-idx3-ubyte \(test\) holds images of 5 × 5 × 1, and .*\(train\)"):
+    with pytest.raises(
+        DataError, match=r"test-images-idx3-ubyte \(test\) contains images of 5 × 5 × 1, and .*\(train\)"
+    ):
         Images(train, "", test).load()
 
 

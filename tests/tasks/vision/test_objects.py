@@ -132,7 +132,7 @@ def test_a_class_without_truth_is_left_out_and_told(problem):
     box, image = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8)
     parts = {part: Scenes([Scene("a", image, box, label, "")], {}) for part, label in labels.items()}
     lone = DetectionData(parts, ("one", "other"))
-    assert lone.notes[0] == "train: no box of other, which its average leaves out"
+    assert lone.notes[0] == "train: there is no box of other; the average leaves out these classes"
     assert lone.score("test", perfect(lone, "test")) == {"ap50": 1, "ap": 1, "ap50.one": 1}
 
 
@@ -149,7 +149,7 @@ def test_a_part_without_boxes_is_refused():
     bare = [scene._replace(boxes=scene.boxes[:0], labels=scene.labels[:0]) for scene in drawn(2, 0).scenes]
     empty = Scenes(bare, {FLAT: 3})
     for none, words in (
-        (empty, "the part 'valid' has no boxes left: 3 without area dropped$"),
+        (empty, r"the part 'valid' has no boxes left: 3 dropped \(no area\)$"),
         (Scenes(bare, {}), "boxes$"),
     ):
         with pytest.raises(DataError, match=words):

@@ -107,15 +107,17 @@ def test_pictures_show_what_was_answered():
 
 def test_absent_classes_are_noted():
     parts = {"train": part(30), "valid": part(2, 1), "test": part(20, 2)}
-    assert ImageData(parts, CLASSES).notes == ("valid: no image of 1 of 3 classes: bright",)
+    assert ImageData(parts, CLASSES).notes == ("valid: there is no image of 1 of 3 classes: bright",)
     twice = {name: Labelled(*map(np.flip, (held.images, held.labels), (0, 0))) for name, held in parts.items()}
     assert ImageData(parts | {"test": twice["train"]}, CLASSES).notes[1:] == (
-        "test: 30 of 30 examples stand in train, too",
+        "test: 30 of 30 examples are also in train",
     )
 
 
 def test_classes_too_small_for_a_share_are_noted():
-    assert made(share=0.04).notes == ("train: 3 classes have too few images for a share of 0.04: one of each is taken",)
+    assert made(share=0.04).notes == (
+        "train: 3 classes have too few images for a share of 0.04; one image of each is used",
+    )
     assert made(share=0.1).notes == ()
 
 
