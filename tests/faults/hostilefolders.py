@@ -56,7 +56,7 @@ def twice(place: Place) -> None:
         content = run.file(name).read_bytes().rstrip()
         plain = b"{" + content[content.index(b",") + 1 :]
         _sealed(run, name, plain[:-1] + b', "seeds": [9], "seeds": [0]}')
-        refused("stands twice", run.read, name)
+        refused("is given twice", run.read, name)
 
 
 def numbers(place: Place) -> None:

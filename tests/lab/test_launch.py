@@ -325,7 +325,7 @@ def test_a_held_folder_is_refused_before_anything_trains(tmp_path):
         [sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(LockedError, match="linear is held by process"):
+        with pytest.raises(LockedError, match="linear is locked by process"):
             run(STUDY, tmp_path)
         other.kill()
         other.wait()

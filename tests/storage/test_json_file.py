@@ -13,7 +13,7 @@ from attnlab.storage.json_file import FolderError, check_place, check_target
         ("--html", "html", "must end in .html"),
         ("--html", "folder.html", "is a folder; name a file"),
         ("--json", "a.html", "must end in .json"),
-        ("--json", "nowhere/a.json", ": there is no folder "),
+        ("--json", "nowhere/a.json", ": the folder nowhere does not exist"),
     ],
 )
 def test_where_no_file_can_be_is_told_beforehand(tmp_path, option, name, words):
