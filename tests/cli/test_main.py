@@ -374,7 +374,7 @@ def test_show(here, capsys, fake):
     assert ["≠", "model.mechanism", "softmax:", "softmax"] in words
     assert ["≠", "model.mechanism.normalise", "linear:", "false"] in words
     assert lines[-4:-1] == ["variant  FLOPs, all lanes", "softmax           2 TFLOP", "linear            2 TFLOP"]
-    assert lines[-1] == "all 2: 4 TFLOP"
+    assert lines[-1] == "all 2 variants: 4 TFLOP"
     assert tree(here) == ["experiments", FILE]
 
 

@@ -129,7 +129,7 @@ def links(place: Place) -> None:
         path = out / "tiny" / "base" / name
         path.parent.mkdir(parents=True)
         path.symlink_to(place.folder if name in (".", "checkpoints") else place.victim)
-        refused("is a link", attnlab.lab.run, study, out=out, fresh=n == 0, progress=Halted())
+        refused("is a symbolic link", attnlab.lab.run, study, out=out, fresh=n == 0, progress=Halted())
     for target in ("/dev/zero", "pipe"):
         for name in (*FILES, "metrics"):
             run = run_in(place)

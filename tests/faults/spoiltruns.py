@@ -185,7 +185,7 @@ CASES = [
     _read(lambda: _put(RUN / "result.json", b"[]"), "result.json: expected a JSON object", 4, AGAIN),
     _read(lambda: _put(RUN / "result.json", "folder"), "result.json: Is a directory", 4, AGAIN),
     _read(lambda: _cut(JSON), "experiment.json: not JSON", 4, AGAIN),
-    _read(lambda: _write("experiment", fingerprint="0" * 64), "base was made from other data", 3, AGAIN),
+    _read(lambda: _write("experiment", fingerprint="0" * 64), "base was trained on other data", 3, AGAIN),
     _read(lambda: _put(RUN, b"x"), "base", 4, AGAIN),
     _read(lambda: _put(RUN, "loop"), "base", 4, AGAIN),
     _read(lambda: [_put(RUN / "result.json", None), _put(RUN / "lock", "folder")], "lock: Is a directory", 4, AGAIN),

@@ -84,7 +84,7 @@ def test_costs():
         {"variant": "linear", "parameters": 99, "flops": 1e3, "state_bytes": 10, "memory": 5e6, "new": 1.5},
     ]
     assert costs(rows) == [
-        "variant  parameters  FLOPs a step  decoding state  weights and optimiser  new",
+        "variant  parameters  FLOPs per step  decoding state  weights and optimiser  new",
         "softmax   1,234,567     2.5 GFLOP         2.05 kB                      –    –",
         "linear           99       1 kFLOP            10 B                   5 MB  1.5",
     ]
@@ -94,7 +94,7 @@ def test_what_a_study_trains_for():
     rows = [{"variant": "a", "lanes": 6, "steps": 1500, "training": 3.2e13}]
     assert costs(rows) == ["variant  lanes  steps  FLOPs, all lanes", "a            6  1,500          32 TFLOP"]
     assert summed(rows) == []
-    assert summed([*rows, *rows]) == ["all 2: 64 TFLOP"]
+    assert summed([*rows, *rows]) == ["all 2 variants: 64 TFLOP"]
 
 
 def test_nothing_is_compiled():

@@ -285,5 +285,5 @@ def test_a_folder_of_another_format_is_refused_with_the_version_that_reads_it(fo
     assert json.loads(folder.file("experiment").read_text())["format"] == 2
     more = {} if found == 1 else {"format": found}  # the first version wrote no number
     folder.file("experiment").write_bytes(json_file.sealed(EXPERIMENT | more, 1, b"experiment"))
-    with pytest.raises(FolderError, match=f"run folder format {found!r}, expected 2: {reader} reads this run$"):
+    with pytest.raises(FolderError, match=f"run folder format {found!r}, expected 2; use {reader} to read this run$"):
         folder.read("experiment")
