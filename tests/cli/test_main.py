@@ -82,7 +82,7 @@ MALFORMED = [
     (["list", "mechanism"], 2, "list='mechanism' is not known; nearest: 'mechanisms'"),
     (["list", "tasks", "models"], 2, "attnlab list does not accept 'models'"),
     (["show"], 2, "the following arguments are required: FILE"),
-    (["show", "no.py"], 2, "no.py: no such experiment file; there are: experiments/small.py"),
+    (["show", "no.py"], 2, "no.py: no such experiment file; known: experiments/small.py"),
     (["show", "experiments"], 2, "experiments: no such experiment file"),
     (["show", FILE, "--quick"], 2, "attnlab show does not accept '--quick'"),
     (["run"], 2, "the following arguments are required: FILE; attnlab run --help"),
@@ -173,7 +173,7 @@ def test_malformed_lines_give_one_line_and_write_nothing(here, capfd, arguments,
     ("text", "words"),
     [
         ("study = (", "experiments/broken.py:1: '(' was never closed"),
-        ("x = 1", "experiments/broken.py: no `study` in it"),
+        ("x = 1", "experiments/broken.py: no `study` is defined"),
         (EXPERIMENT.replace("heads=2", "heads=3"), "experiments/broken.py:13: model.heads=3 must divide"),
         (EXPERIMENT.replace("heads=2", "head=2"), "experiments/broken.py:13: TypeError: "),
         (
@@ -331,9 +331,9 @@ def test_of_many_experiment_files_the_nearest_are_named(here, capsys):
         (here / "experiments" / f"{name}.py").write_text("")
     assert main(["show", "experiments/date.py"]) == 2
     line = capsys.readouterr().err
-    assert "; nearest: experiments/dates.py; attnlab list experiments names all 7\n" in line
+    assert "; nearest: experiments/dates.py; attnlab list experiments lists all 7\n" in line
     assert main(["show", "experiments/xyz.py"]) == 2
-    assert capsys.readouterr().err.endswith("no such experiment file; attnlab list experiments names all 7\n")
+    assert capsys.readouterr().err.endswith("no such experiment file; attnlab list experiments lists all 7\n")
 
 
 def test_version(capsys):
