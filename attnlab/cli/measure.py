@@ -90,10 +90,10 @@ def _mechanisms(names: list[str]) -> dict[str, Any]:
 
 
 def _whole(option: str, text: str, most: int = 2**24) -> int:
-    # Python refuses to convert very long digit strings, and such a number is too large anyway.
     """Parse a whole number between 1 and `most`."""
+    # Python refuses to convert very long digit strings, and such a number is too large anyway.
     if not text.isdecimal() or len(text) > 100 or not 1 <= int(text) <= most:
-        raise ValueError(f"{option} {text[:100]!r} must be a whole number, at least 1 and at most {most}")
+        raise ValueError(f"{option} {text[:100]!r} must be a whole number between 1 and {most}")
     return int(text)
 
 

@@ -353,6 +353,6 @@ OPTIONS = [
     (["bench", "--width", "9" * 30], "--width"),
     (["bench", "--repeat", "1.5"], "--repeat '1.5' must be a whole number"),
     (["bench", "--causal", "--full"], "--full: not allowed with argument --causal"),
-    (["bench", "softmax", "--plot", "runs"], "--plot runs is a folder; name a file"),
+    (["bench", "softmax", "--plot", "runs"], "--plot runs is a folder, expected a file"),
     (["data", "cmudcit"], "data='cmudcit' is not known; nearest: 'cmudict'"),
 ]

@@ -11,7 +11,7 @@ from attnlab.storage.json_file import FolderError, check_place, check_target
     [
         ("--html", "a.png", "must end in .html"),
         ("--html", "html", "must end in .html"),
-        ("--html", "folder.html", "is a folder; name a file"),
+        ("--html", "folder.html", "is a folder, expected a file"),
         ("--json", "a.html", "must end in .json"),
         ("--json", "nowhere/a.json", ": the folder nowhere does not exist"),
     ],

@@ -28,7 +28,7 @@ def test_a_folder_that_another_process_holds_is_refused_naming_it(tmp_path):
         [sys.executable, "-c", HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "held\n"
-        words = f"held by process {other.pid} on {socket.gethostname()}, started 20"
+        words = f"locked by process {other.pid} on {socket.gethostname()}, started 20"
         with pytest.raises(LockedError, match=re.escape(words)) as refused, locked(tmp_path):
             pass
         assert refused.value.exit_code == 2
