@@ -85,7 +85,7 @@ MALFORMED = [
     (["show", "no.py"], 2, "no.py: no such experiment file; known: experiments/small.py"),
     (["show", "experiments"], 2, "experiments: no such experiment file"),
     (["show", FILE, "--quick"], 2, "attnlab show does not accept '--quick'"),
-    (["run"], 2, "the following arguments are required: FILE; attnlab run --help"),
+    (["run"], 2, "the following arguments are required: FILE; see attnlab run --help"),
     (["run", FILE, "--quik"], 2, "attnlab run does not accept '--quik'; nearest: '--quick'; known: "),
     (["run", FILE, "--qui"], 2, "attnlab run does not accept '--qui'; nearest: '--quick'"),
     (["run", FILE, "--out"], 2, "argument --out: expected one argument"),
