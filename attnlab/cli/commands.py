@@ -29,7 +29,7 @@ def list_names(options: argparse.Namespace) -> int:
         else:
             lines = {name: registry.first_line(value) for name, value in registry.table(kind.upper()).items()}
         print(("\n" if n else "") + kind)
-        print("\n".join(columns([["  " + name, line] for name, line in lines.items()]) or ["  none here"]))
+        print("\n".join(columns([["  " + name, line] for name, line in lines.items()]) or ["  none in ./experiments"]))
     return 0
 
 
@@ -41,7 +41,7 @@ def show(options: argparse.Namespace) -> int:
     from attnlab.lab.planning.summary import counted
 
     # The helper process imports jax while the study is read, which saves time for studies with many variants.
-    with Console(stderr=True).status("counting what each variant costs"), helper() as process:
+    with Console(stderr=True).status("counting the costs of each variant"), helper() as process:
         words = counted(_study(options), options.roofline, process)
     print(words)
     return 0
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
         with raised(TRAINED, progress.note):
             return _run(options, study, begin, progress)
     except Interrupted as stopped:
-        go_on = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
-        raise Interrupted(stopped.number, f"{stopped.where}; to go on: {go_on}") from None
+        resume = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
+        raise Interrupted(stopped.number, f"{stopped.where}; to continue: {resume}") from None
 
 
 def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -69,7 +69,7 @@ def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
 
     with folder_errors(options.out):
         if options.out.exists() and not options.out.is_dir():
-            raise ValueError(f"--out {options.out} is a file; name a folder")
+            raise ValueError(f"--out {options.out} is a file, expected a folder")
     if options.workers < 1:
         raise ValueError(f"--workers {options.workers} must be at least 1")
     use(options.device, options.workers)
@@ -96,11 +96,11 @@ def _run(options: argparse.Namespace, study: Any, begin: Any, progress: Any) -> 
         progress.close()
     print_table(results_table(results.folder))
     if options.quick:
-        print("a preview (--quick): its numbers mean nothing")
+        print("this was a preview (--quick); its numbers are not meaningful")
     if results.report is not None:
         print(plain(f"report: {results.report}"))
     if results.code == 5:
-        print("attnlab: error: numbers diverged in some lanes; the table counts them", file=sys.stderr)
+        print("attnlab: error: training diverged in some lanes; the table shows how many", file=sys.stderr)
     return results.code
 
 
@@ -195,13 +195,13 @@ def translate(options: argparse.Namespace) -> int:
     check_run(options.run)
     asked = _asked(options)
     if sys.stdin is None:
-        raise ValueError("standard input is closed: the lines to translate come from there")
+        raise ValueError("standard input is closed; translate reads its lines from standard input")
     own_code(options)
     from attnlab.lab.trained.translate import Translator, stream
 
     translator = Translator(options.run, asked, options.batch, options.longer, options.unknown, options.step)
-    tell = lambda line: print(f"attnlab: {line}", file=sys.stderr, flush=True)
-    return stream(translator, sys.stdin.buffer, sys.stdout.buffer, tell)
+    warn = lambda line: print(f"attnlab: {line}", file=sys.stderr, flush=True)
+    return stream(translator, sys.stdin.buffer, sys.stdout.buffer, warn)
 
 
 def _asked(options: argparse.Namespace):
@@ -221,10 +221,10 @@ def data(options: argparse.Namespace) -> int:
 
     rows = list(places(options.names))
     print("\n".join(columns([["set", "file", "", "where"], *[_data_row(*row) for row in rows]])))
-    lost = [why for _, _, why, path in rows if path is None]
-    if lost:
-        others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        raise DataError(f"{lost[0]}{others}")
+    errors = [error for _, _, error, path in rows if path is None]
+    if errors:
+        others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise DataError(f"{errors[0]}{others}")
     return 0
 
 
@@ -233,7 +233,7 @@ def _data_row(folder: str, file: str, status: str, path: str | None) -> list[str
 
 
 def _study(options: argparse.Namespace):
-    """Load the study and apply the overrides. Every refusal becomes a ValueError."""
+    """Load the study and apply the overrides. Raises ValueError for any error in them."""
     from attnlab.lab.study.load import load_study
     from attnlab.lab.study.overrides import apply
 
@@ -257,7 +257,7 @@ def check_run(folder: Path) -> None:
     if (folder / "experiment.json").is_file():
         return
     inside = ", ".join(str(path.parent) for path in sorted(folder.glob("*/experiment.json")))
-    hint = f"; runs in it: {inside}" if inside else "; it would hold experiment.json"
+    hint = f"; it contains the runs {inside}" if inside else "; it has no experiment.json"
     raise FolderError(f"{folder} is not a run folder{hint}")
 
 
@@ -267,5 +267,5 @@ def _studies(folder: Path) -> list[Path]:
         return [Path(os.path.abspath(folder)).parent if folder.name in ("", "..") else folder.parent]
     found = sorted({path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")})
     if not found:
-        raise FolderError(f"{folder} holds no runs: no folder in it has experiment.json")
+        raise FolderError(f"{folder} contains no runs: no folder in it has an experiment.json")
     return found

@@ -17,8 +17,8 @@ from attnlab.console.escape import plain
 from attnlab.system import streams
 from attnlab.system.signals import Interrupted
 
-EXITS = """exit codes: 0 good; 1 internal error; 2 usage or configuration; 3 data;
-4 run folder, checkpoint or disk; 5 numbers diverged, or broke a limit (parity); above 128 stopped by a signal"""
+EXITS = """exit codes: 0 success; 1 internal error; 2 usage or configuration; 3 data;
+4 run folder, checkpoint or disk; 5 divergence, or an exceeded limit (parity); above 128 stopped by a signal"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exception(error)
         line, code = explain(error)
         if variant := getattr(error, "variant", None):
-            line = plain(f"attnlab: error: variant {variant} failed: see above")
+            line = plain(f"attnlab: error: variant {variant} failed; see above")
         print(line, file=sys.stderr)
     return code
 
@@ -105,7 +105,7 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "attnlab COMMAND --help explains one.",
+            "'attnlab COMMAND --help' lists the options of a command.",
             EXITS,
         ]
     )

@@ -22,13 +22,13 @@ def parity(options: argparse.Namespace) -> int:
     use(options.device)
     settings.check()
     from attnlab.bench.parity import lengths_to, record, verdict
-    from attnlab.bench.parity import parity as standings
+    from attnlab.bench.parity import parity as measure
     from attnlab.bench.parity_table import parity_table
     from attnlab.lab.execution.progress import choose
 
     progress, lengths = choose(), lengths_to(length)
     try:
-        found = list(standings(chosen, lengths, progress.note))
+        found = list(measure(chosen, lengths, progress.note))
     finally:
         progress.close()
     _tell(options.json, record(found, lengths), parity_table(found, lengths))
@@ -61,16 +61,14 @@ def bench(options: argparse.Namespace) -> int:
 
     plan = BenchConfig(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
     if options.peers:
-        away = {peer.package: peer.version for peer in PEERS.values() if not peer.here}
-        missing = sorted(package for package, version in away.items() if version is None)
-        elsewhere = sorted(package for package, version in away.items() if version is not None)
+        skipped = {peer.package: peer.version for peer in PEERS.values() if not peer.here}
+        missing = sorted(package for package, version in skipped.items() if version is None)
+        unsupported = sorted(package for package, version in skipped.items() if version is not None)
         if missing:
-            print(
-                f"attnlab: not installed, and so not beside: {', '.join(missing)} (.[peers] of a checkout)",
-                file=sys.stderr,
-            )
-        if elsewhere:
-            print(f"attnlab: does not compute here, and so not beside: {', '.join(elsewhere)}", file=sys.stderr)
+            install = "pip install .[peers] in a checkout installs them"
+            print(f"attnlab: skipped, not installed: {', '.join(missing)}; {install}", file=sys.stderr)
+        if unsupported:
+            print(f"attnlab: skipped, not supported on this device: {', '.join(unsupported)}", file=sys.stderr)
     progress = choose()
     try:
         here = machine()
@@ -92,10 +90,10 @@ def _mechanisms(names: list[str]) -> dict[str, Any]:
 
 
 def _whole(option: str, text: str, most: int = 2**24) -> int:
-    # Python refuses to convert very long digit strings, and such a number is too large anyway.
     """Parse a whole number between 1 and `most`."""
+    # Python refuses to convert very long digit strings, and such a number is too large anyway.
     if not text.isdecimal() or len(text) > 100 or not 1 <= int(text) <= most:
-        raise ValueError(f"{option} {text[:100]!r} must be a whole number, at least 1 and at most {most}")
+        raise ValueError(f"{option} {text[:100]!r} must be a whole number between 1 and {most}")
     return int(text)
 
 
@@ -105,7 +103,7 @@ def _check(option: str, file: Path | None) -> None:
         return
     if option == "--json" and file.suffix != ".json" and not file.is_dir():
         # Otherwise a mechanism's name after the option would be taken for a file name.
-        raise ValueError(f"--json {file} must end in .json; mechanisms are named before the options")
+        raise ValueError(f"--json {file} must end in .json; name the mechanisms before the options")
     check_place(option, file)
 
 

@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise ValueError instead of printing the usage."""
-        raise ValueError(f"{message}; {self.prog} --help tells more")
+        raise ValueError(f"{message}; see {self.prog} --help")
 
 
 def check_working_directory() -> None:
@@ -30,7 +30,7 @@ def check_working_directory() -> None:
     try:
         os.getcwd()
     except FileNotFoundError as error:
-        raise FolderError("the working directory is gone: change to one that is there") from error
+        raise FolderError("the working directory no longer exists; change to another one") from error
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class Verb:
         parser = Parser(prog=name, usage=f"{name} {self.takes}", description=self.does)
         self.declare(parser)
         # argparse would parse `--option=--` as an empty list.
-        if lost := next((each for each in arguments if each.startswith("-") and each.endswith("=--")), None):
-            raise ValueError(f"{lost}: a value is missing")
+        if empty := next((each for each in arguments if each.startswith("-") and each.endswith("=--")), None):
+            raise ValueError(f"{empty}: a value is missing")
         try:
             options, left = parser.parse_known_intermixed_args(arguments)
         except SystemExit as leaving:  # --help
             return int(leaving.code or 0)
         if left:
             known = [option for action in parser._actions for option in action.option_strings]
-            raise ValueError(registry.unknown(f"{name} takes no {left[0]!r}", left[0].split("=")[0], known))
+            raise ValueError(registry.unknown(f"{name} does not accept {left[0]!r}", left[0].split("=")[0], known))
         check_working_directory()
         if self.files:
             streams.spare()
@@ -71,97 +71,120 @@ class Verb:
 
 
 def _experiment(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="an experiment file, such as experiments/dates.py")
+    parser.add_argument("file", metavar="FILE", type=Path, help="experiment file, for example experiments/dates.py")
     parser.add_argument(
         "overrides",
         metavar="field=value",
         nargs="*",
         default=[],  # without one, argparse would call them required
-        help="fields to set, such as model.width=256 train.seeds=0,1,2; variant=NAME trains one variant of the study",
+        help="fields to set, for example model.width=256 train.seeds=0,1,2; variant=NAME keeps only that variant",
     )
 
 
 def _list_options(parser: Parser) -> None:
-    parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(commands.KINDS)}")
+    parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(commands.KINDS)} (default: all)")
     _code_option(parser)
 
 
 def _show_options(parser: Parser) -> None:
     _experiment(parser)
-    parser.add_argument("--roofline", action="store_true", help="which operations are compute- or memory-bound")
+    parser.add_argument(
+        "--roofline", action="store_true", help="also print which operations are compute-bound and which memory-bound"
+    )
 
 
 def _run_options(parser: Parser) -> None:
     _experiment(parser)
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)")
-    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (default: the fastest there is)")
-    parser.add_argument("--quick", action="store_true", help="a preview in a minute or two; its numbers mean nothing")
-    parser.add_argument("--fresh", action="store_true", help="start again, deleting what was run before")
-    parser.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the variants (1)")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("runs"), help="folder for the results (default: runs/)"
+    )
+    parser.add_argument(
+        "--device", metavar="{cpu,gpu,tpu}", help="device to compute on (default: the fastest available)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="train a preview of a minute or two; its numbers are not meaningful"
+    )
+    parser.add_argument("--fresh", action="store_true", help="delete earlier results of these variants and start again")
+    parser.add_argument(
+        "--workers", metavar="N", type=int, default=1, help="processes that share the variants (default: 1)"
+    )
 
 
 def _sample_options(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/softmax")
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run, for example runs/dates/softmax")
     add = parser.add_argument
-    add("--input", metavar="TEXT", required=True, help="what the model is given")
+    add("--input", metavar="TEXT", required=True, help="input of the model")
     _code_option(parser)
     _decoding_options(parser)
-    add("--best", metavar="N", type=_whole, help="how many answers to print (of a beam, unless drawing is asked for)")
-    add("--length", metavar="N", type=_whole, help="symbols by which a text is gone on with (default: one block)")
-    add("--html", metavar="FILE.html", type=Path, help="write a page of the answers and all attention maps")
+    add("--best", metavar="N", type=_whole, help="answers to print (from beam search, unless sampling is requested)")
+    add("--length", metavar="N", type=_whole, help="symbols to continue a text with (default: one block)")
+    add("--html", metavar="FILE.html", type=Path, help="write a page with the answers and all attention maps")
 
 
 def _inspect_options(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/linear")
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run, for example runs/dates/linear")
     add = parser.add_argument
-    add("--input", metavar="TEXT", required=True, help="what the model is given")
+    add("--input", metavar="TEXT", required=True, help="input of the model")
     _code_option(parser)
     _step_option(parser)
-    add("--other", metavar="RUN2", type=Path, help="also print how far this run's maps are from those of another")
-    add("--html", metavar="FILE.html", type=Path, help="write a page of all attention maps with their figures")
+    add(
+        "--other",
+        metavar="RUN2",
+        type=Path,
+        help="also print the distance of the attention maps from those of another run",
+    )
+    add("--html", metavar="FILE.html", type=Path, help="write a page with all attention maps and their figures")
     add("--json", metavar="FILE.json", type=Path, help="write every map and number to this file")
 
 
 def _score_options(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/trec/bert")
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run, for example runs/trec/bert")
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="+", help="what to answer: a file or folder like those of the run's task")
-    words = "where to write the answers (default: RUN/answers-FILE.tsv; - is standard output); none is replaced"
+    add("files", metavar="FILE", nargs="+", help="file or folder to score, in the format of the run's task")
+    words = (
+        "file for the answers (default: RUN/answers-FILE.tsv; - is standard output); an existing file is not replaced"
+    )
     add("--out", metavar="FILE.tsv", type=Path, help=words)
     add("--json", metavar="FILE.json", type=Path, help="write all metrics, with the values of each seed, to this file")
-    words = "lines with one empty side, such as a source without a target (default: the run's task.empty)"
+    words = "refuse or skip lines with one empty side, for example without a target (default: the run's task.empty)"
     add("--empty", metavar="{refuse,skip}", help=words)
     _code_option(parser)
     _step_option(parser)
 
 
 def _translate_options(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/multi30k/softmax")
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run, for example runs/multi30k/softmax")
     _code_option(parser)
     _decoding_options(parser)
     add = parser.add_argument
-    add("--batch", metavar="N", type=_whole, default=32, help="lines answered together, at most (default 32)")
+    add(
+        "--batch",
+        metavar="N",
+        type=_whole,
+        default=32,
+        help="maximum number of lines translated together (default: 32)",
+    )
     add(
         "--longer",
         metavar="{refuse,truncate}",
         default="refuse",
-        help="a line that is too long: refuse it (default) or cut it",
+        help="refuse a line that is too long (default), or truncate it",
     )
     add(
         "--unknown",
         metavar="{refuse,skip}",
         default="refuse",
-        help="unknown symbols: refuse the line (default) or skip them",
+        help="refuse a line with unknown symbols (default), or skip these symbols",
     )
 
 
 def _step_option(parser: Parser) -> None:
-    words = "the model of a step: its number, the best on validation, or the last (default: the model that was tested)"
+    words = "checkpoint to use: its step, the best on validation, or the last (default: the model that was tested)"
     parser.add_argument("--step", metavar="N|best|last", type=_step, help=words)
 
 
 def _code_option(parser: Parser) -> None:
-    words = "a Python file to run first, which defines and registers what is not attnlab's (may be given several times)"
+    words = "Python file to run first, which defines and registers your own components (can be given several times)"
     parser.add_argument("--code", metavar="FILE", type=Path, action="append", default=[], help=words)
 
 
@@ -169,17 +192,17 @@ def _decoding_options(parser: Parser) -> None:
     _step_option(parser)
     add = parser.add_argument
     add("--beam", metavar="N", type=_whole, help="beam size (default: the decoder that the run was tested with)")
-    add("--penalty", metavar="A", type=_number, help="divide the beam's scores by ((5 + tokens) / 6)^A")
-    add("--temperature", metavar="X", type=_number, help="draw at random from softmax(scores / X)")
-    add("--top-k", metavar="N", type=_whole, help="draw at random among the N most probable symbols")
-    add("--top-p", metavar="P", type=_number, help="draw among the most probable symbols that make up P")
-    add("--seed", metavar="N", type=_whole, help="random seed of what is drawn (default 0)")
+    add("--penalty", metavar="A", type=_number, help="length penalty: divide the beam's scores by ((5 + tokens) / 6)^A")
+    add("--temperature", metavar="X", type=_number, help="sample from softmax(scores / X)")
+    add("--top-k", metavar="N", type=_whole, help="sample from the N most probable symbols")
+    add("--top-p", metavar="P", type=_number, help="sample from the most probable symbols whose total probability is P")
+    add("--seed", metavar="N", type=_whole, help="random seed of sampling (default: 0)")
 
 
 def _step(text: str) -> int | str:
     if text in ("best", "last") or text.isdecimal():
         return int(text) if text.isdecimal() else text
-    raise argparse.ArgumentTypeError(f"{text!r} must be a step's number, best or last")
+    raise argparse.ArgumentTypeError(f"{text!r} must be the number of a step, best or last")
 
 
 def _whole(text: str) -> int:
@@ -197,22 +220,28 @@ def _number(text: str) -> float:
 
 
 def _measured(parser: Parser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="mechanisms of `attnlab list` (all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="mechanisms, as listed by attnlab list mechanisms (default: all)"
+    )
     parser.add_argument(
         "--json",
         metavar="FILE.json",
         type=Path,
         nargs="?",
         const=Path("-"),
-        help="write all numbers to FILE.json (without a file: to standard output, and nothing else)",
+        help="write all numbers to FILE.json (without a file: to standard output, and the tables to standard error)",
     )
-    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (default: the fastest there is)")
+    parser.add_argument(
+        "--device", metavar="{cpu,gpu,tpu}", help="device to compute on (default: the fastest available)"
+    )
     _code_option(parser)
 
 
 def _parity_options(parser: Parser) -> None:
     _measured(parser)
-    parser.add_argument("--length", metavar="N", default="4096", help="the longest sequence, in tokens (default 4096)")
+    parser.add_argument(
+        "--length", metavar="N", default="4096", help="length of the longest sequence, in tokens (default: 4096)"
+    )
 
 
 def _bench_options(parser: Parser) -> None:
@@ -222,72 +251,74 @@ def _bench_options(parser: Parser) -> None:
         "--lengths",
         metavar="N,…",
         default="512,1024,2048,4096",
-        help="lengths of the sequences, in tokens (default 512,1024,2048,4096)",
+        help="lengths of the sequences, in tokens (default: 512,1024,2048,4096)",
     )
-    add("--heads", metavar="N", default="8", help="heads (default 8)")
-    add("--width", metavar="N", default="64", help="width of a head (default 64)")
-    add("--repeat", metavar="N", default="7", help="how often each is timed (default 7)")
+    add("--heads", metavar="N", default="8", help="number of heads (default: 8)")
+    add("--width", metavar="N", default="64", help="width of a head (default: 64)")
+    add("--repeat", metavar="N", default="7", help="number of timings of each program (default: 7)")
     masks = parser.add_mutually_exclusive_group()
-    masks.add_argument("--causal", action="store_true", help="only with the causal mask (default: with and without)")
-    masks.add_argument("--full", action="store_true", help="only without a mask")
+    masks.add_argument(
+        "--causal", action="store_true", help="measure only with the causal mask (default: with and without it)"
+    )
+    masks.add_argument("--full", action="store_true", help="measure only without a mask")
     add(
         "--peers",
         action="store_true",
-        help="also time other libraries that compute the same, where installed (.[peers] of a checkout)",
+        help="also time other libraries that compute the same, if installed (pip install .[peers] in a checkout)",
     )
-    add("--plot", metavar="FILE.png", type=Path, help="draw time, memory and the roofline to this file")
+    add("--plot", metavar="FILE.png", type=Path, help="plot time, memory and the roofline to this file")
 
 
 VERBS = {
     "list": Verb(
         f"[{'|'.join(commands.KINDS)}] [--code FILE]",
-        "list names, with a line about each",
+        "list the available names, with a line about each",
         commands.list_names,
         _list_options,
     ),
     "show": Verb(
         "FILE [field=value …] [--roofline]",
-        "print an experiment's fields and each variant's parameters, FLOPs and memory; trains nothing",
+        "print the fields of an experiment, and the parameters, FLOPs and memory of each variant, without training",
         commands.show,
         _show_options,
     ),
     "run": Verb(
         "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh] [--workers N]",
-        "train every variant with every seed and learning rate; resumes by itself; ends with a table and a report page",
+        "train every variant with every seed and learning rate, or resume; print a table and write a report page",
         commands.run,
         _run_options,
         files=True,
     ),
     "report": Verb(
         "RUNS",
-        "make the report pages again from run folders",
+        "write the report pages again from run folders",
         commands.report,
         lambda parser: parser.add_argument(
-            "runs", metavar="RUNS", type=Path, help="a folder of studies, a study, or a run"
+            "runs", metavar="RUNS", type=Path, help="folder of a run, of a study, or of several studies"
         ),
         files=True,
     ),
     "sample": Verb(
         "RUN --input TEXT [--beam N] [--best N] [--temperature X] [--html FILE.html] [--code FILE] …",
-        "give a trained model an input; print its answer and its attention",
+        "run a trained model on one input, and print its answer and its attention",
         commands.sample,
         _sample_options,
     ),
     "score": Verb(
         "RUN FILE … [--out FILE.tsv] [--json FILE.json] [--step N|best|last] [--code FILE] …",
-        "examine a trained model on other files: its metrics over all seeds, and its answers (inputs alone: answers)",
+        "write a trained model's answers to other files, and print its metrics if the files have expected answers",
         score.score,
         _score_options,
     ),
     "inspect": Verb(
         "RUN --input TEXT [--step N|best|last] [--other RUN2] [--html FILE.html] [--json FILE.json] [--code FILE]",
-        "rank, entropy and reach of every attention map; scores and gradients by layer, at each checkpoint kept",
+        "print rank, entropy and reach of all attention maps, and scores and gradients by layer, at each checkpoint",
         commands.inspect,
         _inspect_options,
     ),
     "translate": Verb(
         "RUN [--beam N] [--batch N] [--longer {refuse,truncate}] [--unknown {refuse,skip}] [--code FILE] … < in > out",
-        "write one line for each line read; an empty one for a blank line or one that is refused (then exit code 3)",
+        "translate standard input line by line; a line that is blank or refused becomes empty (refused: exit code 3)",
         commands.translate,
         _translate_options,
     ),
@@ -299,14 +330,14 @@ VERBS = {
     ),
     "bench": Verb(
         "[NAME …] [--lengths N,…] [--causal|--full] [--peers] [--json [FILE.json]] [--plot FILE.png] [--code FILE] …",
-        "measure time and memory and how they grow with length, beside peers and this machine's roofline",
+        "measure time and memory and how they grow with length, compared with other libraries and the roofline",
         measure.bench,
         _bench_options,
     ),
     "data": Verb(
         "[NAME …]",
-        "fetch and verify data sets, and say where they are",
+        "fetch and verify data sets, and print where they are",
         commands.data,
-        lambda parser: parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (all)"),
+        lambda parser: parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all)"),
     ),
 }

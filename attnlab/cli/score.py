@@ -30,7 +30,7 @@ def score(options: argparse.Namespace) -> int:
     own_code(options)
     from attnlab.lab.trained.score import score, table
 
-    with Console(stderr=True).status("answering"):
+    with Console(stderr=True).status("computing the answers"):
         found = score(options.run, options.files, options.step, options.empty)
     answers = table(found)
     if out == STDOUT:
@@ -50,13 +50,13 @@ def score(options: argparse.Namespace) -> int:
 
 def _check_out(path: Path, named: bool) -> None:
     """Check, before anything is computed, that the answers can be written and would not replace a file."""
-    other = "--out FILE names another place, --out - is standard output"
+    other = "set another file with --out FILE, or standard output with --out -"
     if path.exists() and not path.is_dir():
-        raise ValueError(f"{path} exists and is not replaced: {other}")
+        raise ValueError(f"{path} already exists; {other}")
     try:
         check_place("--out", path)
     except FolderError as error:
-        raise error if named else FolderError(f"{error}: {other}") from error
+        raise error if named else FolderError(f"{error}; {other}") from error
 
 
 def record(one: "Scored") -> dict[str, Any]:
@@ -71,8 +71,8 @@ def printed(one: "Scored") -> Any:
     from attnlab.lab.results.estimates import estimate
 
     seeds = f"{len(one.seeds)} seed{'s' * (len(one.seeds) > 1)}"
-    known = "" if one.metrics else "; the right answers are not known, and nothing is measured"
-    made = empty(f"{one.file}: {one.examples:,} examples, {seeds}{known}", ["metric", "mean", "95% interval"], 1)
+    unknown = "" if one.metrics else "; no metrics, because the file has no expected answers"
+    made = empty(f"{one.file}: {one.examples:,} examples, {seeds}{unknown}", ["metric", "mean", "95% interval"], 1)
     for name, entry in one.metrics.items():
         value = estimate(entry, name)
         fill(made, [title(name), measure(name, value.mean), value.reach(name)])

@@ -16,14 +16,14 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
         code, line = 4, _shortened(plain(f"{error.filename or 'disk'}: {error.strerror}"))
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in line:
-        code, line = 2, f"out of memory ({line[:160]}): ask for less at a time, or for shorter or fewer examples"
+        code, line = 2, f"out of memory ({line[:160]}); reduce the batch size, or use shorter or fewer examples"
     if code is None and isinstance(error, ValueError | NotImplementedError) and _ours(error):
         code = 2
     if code is None and isinstance(error, ValueError) and "jax" not in sys.modules and "jax" in _packages(error):
         # jax checks its environment variables while it is imported.
-        code, line = 2, f"jax refuses a variable of the environment: {line}"
+        code, line = 2, f"jax rejects an environment variable: {line}"
     if code is None:
-        return f"attnlab: error: unexpected {type(error).__name__}: {line[:300]}; --debug shows where", 1
+        return f"attnlab: error: unexpected {type(error).__name__}: {line[:300]}; --debug shows the traceback", 1
     # A stop by a signal is not an error.
     return f"attnlab: {line}" if getattr(error, "is_stop", False) else f"attnlab: error: {line}", code
 

@@ -32,8 +32,8 @@ def draw(source: Sequence[str], target: Sequence[str], weights, width: int | Non
     between = " " if any(len(c) > 1 for c in source) else ""
     margin = max(map(cell_len, rows), default=0)
     lines = []
-    room = None if width is None else width - margin - 1 + len(between)
-    for start, stop in _blocks([cell_len(c) + len(between) for c in columns], room):
+    available = None if width is None else width - margin - 1 + len(between)
+    for start, stop in _blocks([cell_len(c) + len(between) for c in columns], available):
         lines += [""] if lines else []
         lines.append(" " * (margin + 1) + between.join(columns[start:stop]))
         for row, shaded in zip(rows, shades, strict=True):
@@ -61,11 +61,11 @@ def _shades(weights: np.ndarray) -> list[list[str]]:
     return [[SHADES[level] for level in row] for row in levels]
 
 
-def _blocks(widths: Sequence[int], room: int | None) -> list[tuple[int, int]]:
-    """Split the columns into ranges (start, stop) that fit the room, with at least one column each."""
+def _blocks(widths: Sequence[int], available: int | None) -> list[tuple[int, int]]:
+    """Split the columns into ranges (start, stop) that fit the available width, with at least one column each."""
     blocks, start, used = [], 0, 0
     for n, width in enumerate(widths):
-        if room is not None and n > start and used + width > room:
+        if available is not None and n > start and used + width > available:
             blocks.append((start, n))
             start, used = n, 0
         used += width

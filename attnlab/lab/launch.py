@@ -44,9 +44,9 @@ class Results(metaclass=Documented):
     folder: Path
     """The folder of the study, `OUT/<experiment>/`."""
     report: Path | None
-    """The path of the page, or None if it could not be made. The results are complete in either case."""
+    """The path of the page, or None if it could not be written. The results are complete in either case."""
     code: int
-    """The exit code: 0 if all is well, 5 if lanes diverged, else 4 if the page could not be made."""
+    """The exit code: 0 if all is well, 5 if lanes diverged, else 4 if the page could not be written."""
 
     def table(self) -> Inline:
         """Return the table of results, with a row for every variant."""
@@ -117,7 +117,7 @@ def run(
             raise failed
     except Exception:
         if any(plan.folder.file("result").exists() for plan in found) and (page := _page(home, progress.note)):
-            progress.note(f"report of what is done: {page}")
+            progress.note(f"report of the finished variants: {page}")
         raise
     diverged = sum(len(result(plan)["diverged"]) for plan in found)
     page = _page(home, progress.note)
@@ -126,8 +126,8 @@ def run(
 
 def _page(home: Path, note: Callable[[str], None]) -> Path | None:
     """Write the page of a study and return its path, or None with a note if that fails."""
-    again = f"all results are kept, and attnlab report {home} makes it"
-    return attempt(partial(report, home), "the page could not be made", again, note)
+    again = f"all results are kept, and attnlab report {home} writes it"
+    return attempt(partial(report, home), "the page could not be written", again, note)
 
 
 @located(lambda: UNBEGUN)
@@ -139,12 +139,12 @@ def _prepared(
     Returns:
         The folder of the study, and a plan for every variant.
     """
-    told = [*study.notes]
+    notes = [*study.notes]
     if quick:
         study, whole, some = preview(study), study, ""
         if (few := len(study.variants())) < (every := len(whole.variants())):
-            some = f", of {few} of the {every} variants, evenly taken"
-        told += [f"a preview of a few steps{some}: its numbers mean nothing"]
+            some = f" and of {few} of the {every} variants"
+        notes += [f"this is a preview of a few steps{some}; its numbers are not meaningful"]
     for experiment in study.variants(quick).values():
         serialize.write(experiment)  # refuses what could not be read back, before data are loaded or steps measured
     home = Path(out) / check_folder_name(study.name or "study")
@@ -164,9 +164,9 @@ def _prepared(
         watch.keep()
     changed = study_file.write_study_file(home, study, quick, fresh)
     cold = warmups(solved.experiments)
-    notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
+    data_notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
     # Notes come only now, so that a study that is refused gives one line and nothing else.
-    for line in [*told, *changed, *solved.lines, *cold, *notes]:
+    for line in [*notes, *changed, *solved.lines, *cold, *data_notes]:
         progress.note(line)
     for plan in found:
         if plan.done:
@@ -182,7 +182,7 @@ def _prepared(
 def result(plan: Plan) -> dict:
     """Return the result of a variant. Raises FolderError if there is none."""
     if (found := plan.folder.read("result")) is None:
-        raise FolderError(f"{plan.folder.path}: no worker left a result here; the same command tries again")
+        raise FolderError(f"{plan.folder.path}: no worker wrote a result here; run the same command again")
     return found
 
 

@@ -15,7 +15,7 @@ OBJECT, ROW = "sha256", "crc32"
 _BLANK = b"0" * 64
 _SEALED = re.compile(rb'\A(\{\s*"sha256": ")([0-9a-f]{64})(".*)\Z', re.DOTALL)
 _ROW = re.compile(rb'\A(\{.*), "crc32": "([0-9a-f]{8})"\}\Z', re.DOTALL)
-_OLDER = "it was altered, or written by an older attnlab"
+_OLDER = "was altered, or written by an older attnlab"
 
 
 def with_checksum(content: bytes, owner: bytes = b"") -> bytes:
@@ -41,9 +41,9 @@ def is_broken(content: bytes, owner: bytes = b"") -> str | None:
     """Return what is wrong with an object that should be sealed for `owner`, or None if it is intact."""
     found = _SEALED.match(content)
     if found is None:
-        return f"it does not begin with its {OBJECT}: {_OLDER}"
+        return f"the checksum {OBJECT} is missing, so the file {_OLDER}"
     if _digest(owner, found[1] + _BLANK + found[3]) != found[2]:
-        return f"it was altered, or is another run's: its {OBJECT} is that of other content"
+        return f"the checksum {OBJECT} does not match, so the file was altered, or belongs to another run"
     return None
 
 
@@ -64,9 +64,9 @@ def is_row_broken(row: bytes, before: bytes = b"") -> str | None:
     """Return what is wrong with a row that should follow the row (or the owner) `before`, or None if it is intact."""
     found = _ROW.match(row)
     if found is None:
-        return f"it does not end with its {ROW}: {_OLDER}"
+        return f"the checksum {ROW} is missing, so the line {_OLDER}"
     if _sum(found[1], before) != found[2]:
-        return f"it was altered, or rows before it were, or it is another run's: its {ROW} is that of another row"
+        return f"the checksum {ROW} does not match, so this or an earlier line was altered, or belongs to another run"
     return None
 
 

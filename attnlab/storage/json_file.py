@@ -44,7 +44,7 @@ def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FolderError(f"{where}: not JSON: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
-        raise FolderError(f"{where}: a JSON object was expected, not {type(value).__name__}")
+        raise FolderError(f"{where}: expected a JSON object, got {type(value).__name__}")
     for name, kind in needed.items():
         if name not in value:
             raise FolderError(f"{where}: the field {name!r} is missing")
@@ -73,7 +73,7 @@ def content(path: Path) -> bytes | None:
     with folder_errors(path), suppress(FileNotFoundError):
         if path.exists() and not path.is_file() and not path.is_dir():
             # Reading it may never end.
-            raise FolderError(f"{path} is a pipe or a device, and no file")
+            raise FolderError(f"{path} is a pipe or a device, not a file")
         return path.read_bytes()
     return None
 
@@ -111,7 +111,9 @@ def folder_errors(path: Path):
         raise FolderError(f"{path}: {error.strerror or error}") from error
     except UnicodeEncodeError as error:
         codec = sys.getfilesystemencoding()
-        raise FolderError(f"{path}: names of files are written in {codec} here; set LC_ALL=C.UTF-8") from error
+        raise FolderError(
+            f"{path}: file names are encoded in {codec} here, which cannot encode this one; set LC_ALL=C.UTF-8"
+        ) from error
 
 
 def check_target(option: str, path: Path) -> None:
@@ -135,13 +137,13 @@ def check_place(option: str, path: Path) -> None:
         FolderError: The operating system refuses to write it.
     """
     if path.is_dir():
-        raise ValueError(f"{option} {path} is a folder; name a file")
+        raise ValueError(f"{option} {path} is a folder, expected a file")
     if not path.parent.is_dir():
-        raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+        raise ValueError(f"{option} {path}: the folder {path.parent} does not exist")
     with folder_errors(path):
-        there = path.exists()
+        exists = path.exists()
         path.open("ab").close()
-        if not there:
+        if not exists:
             path.unlink()
 
 
@@ -151,7 +153,7 @@ def encoded(text: str) -> bytes:
 
 
 def lives(process: int) -> bool:
-    """Return whether a process exists, as far as the system tells."""
+    """Return whether a process exists, as far as the system reports."""
     if os.name == "nt":  # on Windows, os.kill(process, 0) would end the process
         return True
     try:
@@ -177,9 +179,9 @@ def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the fields of an object. A repeated field is an error, because Python would keep only the last one."""
     names = [name for name, _ in fields]
     if len(set(names)) < len(names):
-        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} stands twice")
+        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} is given twice")
     return dict(fields)
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid in JSON")

@@ -45,8 +45,8 @@ def truncate(path: Path, step: int, owner: bytes) -> None:
     kept = lines[: sum(at <= step for at in steps)]
     # Each step has a row for each lane. With fewer rows than at the first step, some were lost.
     if step and (step not in steps or steps.count(step) < steps.count(steps[0])):
-        lost = f"the rows up to step {step}, where a checkpoint was saved, are lost"
-        raise FolderError(f"{path}: {lost}; without this file the run continues from its checkpoint")
+        missing = f"rows up to step {step}, the step of a checkpoint, are missing"
+        raise FolderError(f"{path}: {missing}; remove this file to continue the run from its checkpoint")
     if path.exists():
         write_whole(path, b"".join(line + b"\n" for line in kept))
 

@@ -56,10 +56,10 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
             if error.errno not in HELD:
                 raise FolderError(f"{path}: cannot be locked: {error.strerror}; choose another --out") from error
             raise LockedError(
-                f"{folder} is held by {_holder(file)}, which is training there: wait for it, or choose another --out"
+                f"{folder} is locked by {_holder(file)}, which is training in it; wait for it, or choose another --out"
             ) from error
         if before := _words(file):
-            note(f"{folder}: taking over from {before}, which stopped without releasing it")
+            note(f"{folder}: taking over the lock of {before}, which stopped without releasing it")
         with folder_errors(path):
             _say(file, f"process {os.getpid()} on {socket.gethostname()}, started {time.strftime('%Y-%m-%d %H:%M:%S')}")
         try:
@@ -78,8 +78,8 @@ def _check_held(path: Path, file: Any) -> None:
         except (FileNotFoundError, NotADirectoryError):
             pass
     raise FolderError(
-        f"{path.parent} was moved or removed while it trained, and nothing more is written; where it was moved, "
-        "the same command continues with the --out of that place"
+        f"{path.parent} was moved or removed during training, so nothing more is written; if it was moved, "
+        "run the same command with the --out of its new location"
     )
 
 

@@ -36,7 +36,7 @@ def use(device: str | None, processes: int = 1) -> None:
     except (RuntimeError, AssertionError) as error:
         jax.config.update("jax_platforms", before)
         raise ValueError(
-            f'--device {device}: jax finds none here; where there is one: pip install "{extra}"'
+            f'--device {device}: jax finds no {device} here; if there is one, run pip install "{extra}"'
         ) from error
 
 

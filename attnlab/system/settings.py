@@ -58,7 +58,7 @@ def check(training: bool = False) -> None:
     for name, values in (WORKING | TRAINING if training else WORKING).items():
         if (now := value(jax.config, name, values[0])) not in values:
             doing = "train" if name in TRAINING else "compute"
-            raise ValueError(f"{name.upper()}={_text(now)}: attnlab cannot {doing} under it; unset {name.upper()}")
+            raise ValueError(f"attnlab cannot {doing} with {name.upper()}={_text(now)}; unset {name.upper()}")
     try:
         jax.devices()
     except (RuntimeError, AssertionError) as error:
@@ -90,10 +90,10 @@ def refuse_others(run: Any, record: dict[str, Any], now: dict[str, Any]) -> None
     found = [name for name in both if before[name] != now[name]]
     if found:
         variables = {name: name.upper() for name in found} | {"matmul_precision": "JAX_DEFAULT_MATMUL_PRECISION"}
-        told = " and ".join(f"{variables[name]}={_text(before[name])}, now {_text(now[name])}" for name in found)
+        changes = " and ".join(f"{variables[name]}={_text(before[name])}, now {_text(now[name])}" for name in found)
         needed = " ".join(f"{variables[name]}={_text(before[name])}" for name in found)
         raise ValueError(
-            f"{run} was made under {told}: set {needed} to use it, or take another --out DIR to train anew"
+            f"{run} was made with {changes}; set {needed} to use it, or train again with another --out DIR"
         )
 
 
@@ -139,7 +139,7 @@ def _no_device(config: Any, error: Exception) -> str:
     for name in ("jax_platforms", "jax_platform_name"):
         if asked := getattr(config, name, None):
             unset = f"unset {name.upper()}, or set {name.upper()}=cpu"
-            return f"{name.upper()}={asked}: jax finds no such device here ({_short(error)}); {unset}"
+            return f"{name.upper()}={asked}: jax finds no such device ({_short(error)}); {unset}"
     return f"jax finds no device: {_short(error)}"
 
 
@@ -147,7 +147,7 @@ def check_flags() -> None:
     """Check that XLA accepts `XLA_FLAGS`. A child process tries them, because an unknown flag ends the process.
 
     Raises:
-        ValueError: XLA refuses a flag.
+        ValueError: XLA rejects a flag.
     """
     flags = os.environ.get("XLA_FLAGS", "").strip()
     if not flags or os.environ.get(TRIED) == flags:
@@ -157,8 +157,8 @@ def check_flags() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     if done.returncode and (at := done.stderr.rfind("XLA_FLAGS")) >= 0:
         begin = done.stderr.rfind("]", 0, at) + 1
-        said = done.stderr[begin:].split("\n")[0].strip()
-        raise ValueError(f"XLA_FLAGS={flags}: XLA refuses it ({said}); unset XLA_FLAGS, or leave that flag out")
+        reason = done.stderr[begin:].split("\n")[0].strip()
+        raise ValueError(f"XLA rejects XLA_FLAGS={flags} ({reason}); unset XLA_FLAGS, or remove that flag")
     os.environ[TRIED] = flags
 
 

@@ -26,10 +26,10 @@ NUMBERS = tuple(
 # A second one of these ends the process at once. The other signals may arrive several times for a single reason: a
 # closed terminal sends SIGHUP twice, the end of a session sends SIGTERM and SIGHUP, and SIGXCPU arrives every second.
 TYPED = (signal.SIGINT, signal.SIGTERM)
-UNBEGUN = "before any variant began"  # stopped before anything was changed
+UNBEGUN = "before any variant started"  # stopped before anything was changed
 TRAINED = "after the last step, which is saved"  # stopped when all variants were trained
-FINISHING = "stopping after the next steps, then saving; again stops at once"
-WAITING = "stopping when the present computation ends; again stops at once"
+FINISHING = "saving and stopping after the current steps; interrupt again to stop at once"
+WAITING = "stopping after the current computation; interrupt again to stop at once"
 PATIENCE = 0.5  # seconds to wait before saying that a computation delays the stop
 
 _watchers: set[int] = set()  # the wakeup descriptors that this module has set
@@ -183,10 +183,10 @@ def end(code: int) -> NoReturn:
 def leave(number: int) -> NoReturn:
     """End the process at once, with the exit code of the signal."""
     # os.write bypasses Python's buffers, whose lock the main thread may hold. The escape code shows the cursor again.
-    shown = b"\x1b[?25h" if os.isatty(2) else b""
-    said = f"attnlab: left at once by {signal.Signals(number).name}; what came after the last save is lost\n"
+    cursor = b"\x1b[?25h" if os.isatty(2) else b""
+    line = f"attnlab: stopped at once by {signal.Signals(number).name}; work since the last save is lost\n"
     with suppress(OSError):
-        os.write(2, shown + said.encode())
+        os.write(2, cursor + line.encode())
     os._exit(128 + number)
 
 
@@ -209,14 +209,14 @@ def _watched(tell: Callable[[], None], patience: float = 0.0) -> Iterator[tuple[
     os.set_blocking(writer, False)
 
     def watch():
-        told = False
+        reported = False
         while byte := os.read(reader, 1):
             if byte[0] not in NUMBERS:
                 continue
             if arrived.again(byte[0]):
                 leave(byte[0])
-            if not told and not select.select([reader], [], [], patience)[0]:
-                told = True
+            if not reported and not select.select([reader], [], [], patience)[0]:
+                reported = True
                 with suppress(OSError, ValueError):  # the stream may be closed
                     tell()
 

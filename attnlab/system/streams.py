@@ -46,7 +46,7 @@ class _Raw(io.RawIOBase):
     def fileno(self) -> int:
         """Return the file descriptor. Raises OSError if the stream is closed."""
         if self.under is None:
-            raise OSError(errno.EBADF, "it is closed")
+            raise OSError(errno.EBADF, "the stream is closed")
         return self.under.fileno()
 
     def write(self, content: Any) -> int:
@@ -100,7 +100,7 @@ def check(command: str) -> None:
     """Raise OutputError if standard output is closed, before `command` computes what it would print."""
     raw = _raw()
     if raw is not None and raw.under is None:
-        raise OutputError(f"standard output is closed, and {command} writes its results there")
+        raise OutputError(f"standard output is closed, but {command} writes its results to it")
 
 
 def spare() -> None:
@@ -127,7 +127,7 @@ def flush() -> None:
     if isinstance(error, BrokenPipeError):
         raise error
     if error is not None:
-        raise OutputError(f"standard output: {error.strerror or error}") from error
+        raise OutputError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def _raw() -> _Raw | None:

@@ -45,8 +45,10 @@ def test_peers_that_are_not_here_are_named_with_the_reason(small, capfd, monkeyp
     monkeypatch.setattr(peers, "PEERS", {"a": peer("no-such-package"), "b": elsewhere, "c": peer("jax")})
     assert main(["bench", "softmax", *SIZES, "--causal", "--peers"]) == 0
     told = capfd.readouterr()
-    assert "attnlab: not installed, and so not beside: no-such-package (.[peers] of a checkout)" in told.err
-    assert "attnlab: does not compute here, and so not beside: numpy" in told.err
+    assert (
+        "attnlab: skipped, not installed: no-such-package; pip install .[peers] in a checkout installs them" in told.err
+    )
+    assert "attnlab: skipped, not supported on this device: numpy" in told.err
     assert "times longer than ours" in told.out
 
 
@@ -61,13 +63,13 @@ def test_all_mechanisms_under_both_masks_and_the_record_alone_on_standard_output
     ("arguments", "words"),
     [
         (["sofmax"], "mechanism='sofmax' is not known; nearest: 'softmax'"),
-        (["--lengths", "8,x"], "--lengths 'x' must be a whole number, at least 1"),
+        (["--lengths", "8,x"], "--lengths 'x' must be a whole number between 1 and 16777216"),
         (["--width", "9" * 5000], "--width '99999"),
-        (["--repeat", "0"], "--repeat '0' must be a whole number, at least 1"),
+        (["--repeat", "0"], "--repeat '0' must be a whole number between 1 and 16777216"),
         (["--causal", "--full"], "argument --full: not allowed with argument --causal"),
-        (["--plot", "."], "--plot . is a folder; name a file"),
-        (["--plot", "nowhere/a.png"], "--plot nowhere/a.png: there is no folder nowhere"),
-        (["--peer"], "attnlab bench takes no '--peer'; nearest: '--peers'"),
+        (["--plot", "."], "--plot . is a folder, expected a file"),
+        (["--plot", "nowhere/a.png"], "--plot nowhere/a.png: the folder nowhere does not exist"),
+        (["--peer"], "attnlab bench does not accept '--peer'; nearest: '--peers'"),
     ],
 )
 def test_malformed_lines_give_one_line(capfd, arguments, words):

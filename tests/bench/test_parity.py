@@ -174,12 +174,12 @@ def test_json_on_standard_output_is_alone_there(small, capfd):
     ("arguments", "words"),
     [
         (["sofmax"], "mechanism='sofmax' is not known; nearest: 'softmax'; known: "),
-        (["--length", "0"], "--length '0' must be a whole number, at least 1"),
-        (["--length", "1e3"], "--length '1e3' must be a whole number, at least 1"),
-        (["--json", "."], "--json . is a folder; name a file"),
-        (["--json", "nowhere/a.json"], "--json nowhere/a.json: there is no folder nowhere"),
-        (["--json", "softmax"], "--json softmax must end in .json; mechanisms are named before the options"),
-        (["--lenght", "8"], "attnlab parity takes no '--lenght'; nearest: '--length'"),
+        (["--length", "0"], "--length '0' must be a whole number between 1 and 16777216"),
+        (["--length", "1e3"], "--length '1e3' must be a whole number between 1 and 16777216"),
+        (["--json", "."], "--json . is a folder, expected a file"),
+        (["--json", "nowhere/a.json"], "--json nowhere/a.json: the folder nowhere does not exist"),
+        (["--json", "softmax"], "--json softmax must end in .json; name the mechanisms before the options"),
+        (["--lenght", "8"], "attnlab parity does not accept '--lenght'; nearest: '--length'"),
         (["--device", "gpuu"], "--device='gpuu' is not known; nearest: 'gpu'"),
     ],
 )

@@ -80,16 +80,16 @@ MALFORMED = [
     (["--verison"], 2, "unknown option --verison; nearest: '--version'"),
     (["-q"], 2, "unknown option -q"),
     (["list", "mechanism"], 2, "list='mechanism' is not known; nearest: 'mechanisms'"),
-    (["list", "tasks", "models"], 2, "attnlab list takes no 'models'"),
+    (["list", "tasks", "models"], 2, "attnlab list does not accept 'models'"),
     (["show"], 2, "the following arguments are required: FILE"),
-    (["show", "no.py"], 2, "no.py: no such experiment file; there are: experiments/small.py"),
+    (["show", "no.py"], 2, "no.py: no such experiment file; known: experiments/small.py"),
     (["show", "experiments"], 2, "experiments: no such experiment file"),
-    (["show", FILE, "--quick"], 2, "attnlab show takes no '--quick'"),
-    (["run"], 2, "the following arguments are required: FILE; attnlab run --help"),
-    (["run", FILE, "--quik"], 2, "attnlab run takes no '--quik'; nearest: '--quick'; known: "),
-    (["run", FILE, "--qui"], 2, "attnlab run takes no '--qui'; nearest: '--quick'"),
+    (["show", FILE, "--quick"], 2, "attnlab show does not accept '--quick'"),
+    (["run"], 2, "the following arguments are required: FILE; see attnlab run --help"),
+    (["run", FILE, "--quik"], 2, "attnlab run does not accept '--quik'; nearest: '--quick'; known: "),
+    (["run", FILE, "--qui"], 2, "attnlab run does not accept '--qui'; nearest: '--quick'"),
     (["run", FILE, "--out"], 2, "argument --out: expected one argument"),
-    (["run", FILE, "--out", FILE], 2, f"--out {FILE} is a file; name a folder"),
+    (["run", FILE, "--out", FILE], 2, f"--out {FILE} is a file, expected a folder"),
     (
         ["run", FILE, "--device", "gpuu"],
         2,
@@ -145,18 +145,18 @@ MALFORMED = [
         "task.language='hungarian' is not known",
     ),
     (["report"], 2, "the following arguments are required: RUNS"),
-    (["report", "runs"], 4, "runs holds no runs: no folder in it has experiment.json"),
-    (["report", FILE], 4, f"{FILE} holds no runs"),
-    (["sample", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it would hold experiment.json"),
+    (["report", "runs"], 4, "runs contains no runs: no folder in it has an experiment.json"),
+    (["report", FILE], 4, f"{FILE} contains no runs"),
+    (["sample", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it has no experiment.json"),
     (["sample", "runs/x"], 2, "the following arguments are required: --input"),
     (["sample", "--input", "x"], 2, "the following arguments are required: RUN"),
     (["inspect", "runs/x"], 2, "the following arguments are required: --input"),
-    (["inspect", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it would hold experiment.json"),
+    (["inspect", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it has no experiment.json"),
     (["translate"], 2, "the following arguments are required: RUN"),
-    (["translate", "runs/x"], 4, "runs/x is not a run folder; it would hold experiment.json"),
+    (["translate", "runs/x"], 4, "runs/x is not a run folder; it has no experiment.json"),
     (["translate", "runs/x", "--batch", "two"], 2, "argument --batch: 'two' must be a whole number"),
     (["translate", "runs/x", "--temperature", "warm"], 2, "argument --temperature: 'warm' must be a number"),
-    (["translate", "runs/x", "--best", "2"], 2, "attnlab translate takes no '--best'"),
+    (["translate", "runs/x", "--best", "2"], 2, "attnlab translate does not accept '--best'"),
     (["data", "cmudcit"], 2, "data='cmudcit' is not known; nearest: 'cmudict'"),
 ]
 
@@ -177,7 +177,7 @@ def test_malformed_lines_give_one_line_and_write_nothing(here, capfd, arguments,
     ("text", "words"),
     [
         ("study = (", "experiments/broken.py:1: '(' was never closed"),
-        ("x = 1", "experiments/broken.py: no `study` in it"),
+        ("x = 1", "experiments/broken.py: no `study` is defined"),
         (EXPERIMENT.replace("heads=2", "heads=3"), "experiments/broken.py:13: model.heads=3 must divide"),
         (EXPERIMENT.replace("heads=2", "head=2"), "experiments/broken.py:13: TypeError: "),
         (
@@ -204,7 +204,9 @@ def test_a_device_that_is_absent(here, capfd, device):
         pytest.skip(f"there is a {device} here")
     assert main(["run", FILE, "--device", device]) == 2
     extra = {"gpu": "jax[cuda13]", "tpu": "jax[tpu]"}[device]
-    line = f'attnlab: error: --device {device}: jax finds none here; where there is one: pip install "{extra}"\n'
+    line = (
+        f'attnlab: error: --device {device}: jax finds no {device} here; if there is one, run pip install "{extra}"\n'
+    )
     assert capfd.readouterr().err == line
     assert jax.devices()[0].platform != device
 
@@ -261,20 +263,21 @@ def shell(words, here, **settings):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--version", "list", "show --help"])
-@pytest.mark.parametrize(("where", "why"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")])
+@pytest.mark.parametrize(("where", "why"), [(">&-", "the stream is closed"), (">/dev/full", "No space left on device")])
 def test_a_standard_output_that_cannot_be_written_is_said_in_a_line(here, words, where, why, unbuffered):
     if not os.path.exists("/dev/full"):
         pytest.skip("no full device here")
     done = shell(f"{words} {where}", here, PYTHONUNBUFFERED=unbuffered)
+    line = f"cannot write to standard output: {why}"
     if words == "list" and where == ">&-":
-        why = "is closed, and attnlab list writes its results there"
-    assert done.stderr.removeprefix("attnlab: error: standard output").lstrip(": ") == why + "\n"
+        line = "standard output is closed, but attnlab list writes its results to it"
+    assert done.stderr == f"attnlab: error: {line}\n"
     assert done.returncode == 4
 
 
 def test_a_command_that_only_prints_does_not_begin_without_a_standard_output(here):
     done = shell("sample x --input y >&-", here)
-    line = "attnlab: error: standard output is closed, and attnlab sample writes its results there\n"
+    line = "attnlab: error: standard output is closed, but attnlab sample writes its results to it\n"
     assert (done.returncode, done.stderr) == (4, line)
 
 
@@ -332,9 +335,9 @@ def test_of_many_experiment_files_the_nearest_are_named(here, capsys):
         (here / "experiments" / f"{name}.py").write_text("")
     assert main(["show", "experiments/date.py"]) == 2
     line = capsys.readouterr().err
-    assert "; nearest: experiments/dates.py; attnlab list experiments names all 7\n" in line
+    assert "; nearest: experiments/dates.py; attnlab list experiments lists all 7\n" in line
     assert main(["show", "experiments/xyz.py"]) == 2
-    assert capsys.readouterr().err.endswith("no such experiment file; attnlab list experiments names all 7\n")
+    assert capsys.readouterr().err.endswith("no such experiment file; attnlab list experiments lists all 7\n")
 
 
 def test_version(capsys):
@@ -375,7 +378,7 @@ def test_show(here, capsys, fake):
     assert ["≠", "model.mechanism", "softmax:", "softmax"] in words
     assert ["≠", "model.mechanism.normalise", "linear:", "false"] in words
     assert lines[-4:-1] == ["variant  FLOPs, all lanes", "softmax           2 TFLOP", "linear            2 TFLOP"]
-    assert lines[-1] == "all 2: 4 TFLOP"
+    assert lines[-1] == "all 2 variants: 4 TFLOP"
     assert tree(here) == ["experiments", FILE]
 
 
@@ -401,7 +404,11 @@ def test_run(ran, capsys):
     assert call.study.base.train.steps == 5
     assert (call.study.name, call.out, call.quick, call.fresh) == ("small", Path("elsewhere"), True, False)
     assert call.command == f"attnlab run {FILE} train.steps=5 model.mechanism=linear --quick"
-    told = "table of runs/small", "a preview (--quick): its numbers mean nothing", "report: runs/small/report.html"
+    told = (
+        "table of runs/small",
+        "this was a preview (--quick); its numbers are not meaningful",
+        "report: runs/small/report.html",
+    )
     assert capsys.readouterr().out.splitlines() == [*told]
 
 
@@ -426,7 +433,9 @@ def test_lanes_that_diverged_leave_with_5(ran, capsys):
     assert "diverged" in shown.err
 
 
-@pytest.mark.parametrize(("where", "fresh"), [("before any variant began", True), ("at step 3, which is saved", False)])
+@pytest.mark.parametrize(
+    ("where", "fresh"), [("before any variant started", True), ("at step 3, which is saved", False)]
+)
 def test_what_is_still_to_be_dropped_is_dropped_by_the_command_that_goes_on(monkeypatch, capsys, where, fresh):
     def stopped(options):
         raise Interrupted(signal.SIGINT, where)
@@ -434,7 +443,7 @@ def test_what_is_still_to_be_dropped_is_dropped_by_the_command_that_goes_on(monk
     monkeypatch.setattr("attnlab.cli.commands._ready", stopped)
     assert main(["run", FILE, "--fresh"]) == 130
     go_on = f"attnlab run {FILE} --out runs{' --fresh' * fresh}"
-    assert capsys.readouterr().err.endswith(f"stopped by SIGINT {where}; to go on: {go_on}\n")
+    assert capsys.readouterr().err.endswith(f"stopped by SIGINT {where}; to continue: {go_on}\n")
 
 
 @pytest.mark.parametrize("folder", ["runs", "runs/small", "runs/small/linear"])
@@ -499,9 +508,9 @@ def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
         (["--beam", "2", "--top-k", "3"], "--beam 2 asks for a beam and --top-k 3 for draws: give one of them"),
         (["--beam", "0"], "--beam 0: size=0 must be at least 1"),
         (["--seed", "1", "--beam", "2"], "--seed 1 is for draws, and --beam 2 asks for a beam"),
-        (["--step", "first"], "argument --step: 'first' must be a step's number, best or last"),
+        (["--step", "first"], "argument --step: 'first' must be the number of a step, best or last"),
         (["--html", "page.pdf"], "--html page.pdf must end in .html"),
-        (["--html", "no/page.html"], "--html no/page.html: there is no folder no"),
+        (["--html", "no/page.html"], "--html no/page.html: the folder no does not exist"),
     ],
 )
 def test_what_cannot_be_sampled_gives_one_line(runs, here, capfd, sampled, options, words):
@@ -551,8 +560,8 @@ def test_inspect_beside_another_with_a_page_and_a_record(runs, capsys, inspected
     [
         (["--other", "runs/x"], 4, "runs/x is not a run folder"),
         (["--html", "page.pdf"], 2, "--html page.pdf must end in .html"),
-        (["--json", "no/a.json"], 2, "--json no/a.json: there is no folder no"),
-        (["--beam", "2"], 2, "attnlab inspect takes no '--beam'"),
+        (["--json", "no/a.json"], 2, "--json no/a.json: the folder no does not exist"),
+        (["--beam", "2"], 2, "attnlab inspect does not accept '--beam'"),
     ],
 )
 def test_what_cannot_be_inspected_gives_one_line(runs, here, capfd, inspected, options, leaves, words):
@@ -591,7 +600,7 @@ def test_translate_without_standard_input(runs, capsys, monkeypatch):
 def test_sample_of_a_study_names_its_runs(runs, capsys):
     assert main(["sample", "runs/small", "--input", "12"]) == 4
     assert capsys.readouterr().err == (
-        "attnlab: error: runs/small is not a run folder; runs in it: runs/small/linear, runs/small/softmax\n"
+        "attnlab: error: runs/small is not a run folder; it contains the runs runs/small/linear, runs/small/softmax\n"
     )
 
 
@@ -654,10 +663,10 @@ def raising(error):
         (
             RuntimeError("boom\nmore"),
             1,
-            "attnlab: error: unexpected RuntimeError: boom more; --debug shows where",
+            "attnlab: error: unexpected RuntimeError: boom more; --debug shows the traceback",
         ),
-        (ValueError("jax said"), 1, "attnlab: error: unexpected ValueError: jax said; --debug shows where"),
-        (KeyError("x"), 1, "attnlab: error: unexpected KeyError: 'x'; --debug shows where"),
+        (ValueError("jax said"), 1, "attnlab: error: unexpected ValueError: jax said; --debug shows the traceback"),
+        (KeyError("x"), 1, "attnlab: error: unexpected KeyError: 'x'; --debug shows the traceback"),
         (Coded(), 3, "attnlab: error: Coded"),
         (KeyboardInterrupt(), 130, "attnlab: interrupted"),
     ],
@@ -673,7 +682,7 @@ def test_a_failure_whose_reason_was_printed_is_named_and_not_repeated(monkeypatc
     error.variant = "b"
     monkeypatch.setitem(VERBS, "list", SimpleNamespace(run=lambda *_: raising(error)(None)))
     assert main(["list"]) == 3
-    assert capsys.readouterr().err == "attnlab: error: variant b failed: see above\n"
+    assert capsys.readouterr().err == "attnlab: error: variant b failed; see above\n"
 
 
 @pytest.mark.parametrize("switch", [["--debug"], []])

@@ -31,7 +31,7 @@ def test_a_refusal_of_ours_is_the_user_s_to_mend():
 
 def test_what_is_not_to_be_had_is_no_internal_error():
     assert explain(MemoryError()) == (
-        "attnlab: error: out of memory (MemoryError): ask for less at a time, or for shorter or fewer examples", 2
+        "attnlab: error: out of memory (MemoryError); reduce the batch size, or use shorter or fewer examples", 2
     )  # fmt: skip
     assert explain(FileNotFoundError(2, "No such file", "runs/x"))[0] == "attnlab: error: runs/x: No such file"
     assert explain(ConnectionResetError("gone"))[1] == 1

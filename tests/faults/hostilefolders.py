@@ -56,7 +56,7 @@ def twice(place: Place) -> None:
         content = run.file(name).read_bytes().rstrip()
         plain = b"{" + content[content.index(b",") + 1 :]
         _sealed(run, name, plain[:-1] + b', "seeds": [9], "seeds": [0]}')
-        refused("stands twice", run.read, name)
+        refused("is given twice", run.read, name)
 
 
 def numbers(place: Place) -> None:
@@ -129,7 +129,7 @@ def links(place: Place) -> None:
         path = out / "tiny" / "base" / name
         path.parent.mkdir(parents=True)
         path.symlink_to(place.folder if name in (".", "checkpoints") else place.victim)
-        refused("is a link", attnlab.lab.run, study, out=out, fresh=n == 0, progress=Halted())
+        refused("is a symbolic link", attnlab.lab.run, study, out=out, fresh=n == 0, progress=Halted())
     for target in ("/dev/zero", "pipe"):
         for name in (*FILES, "metrics"):
             run = run_in(place)

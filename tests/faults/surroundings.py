@@ -59,7 +59,7 @@ CASES = (
     Case("an ASCII locale", LOCALE, out="ümlaut"),
     Case(
         "its folder is moved", meanwhile=lambda child, out: out.rename(_moved(out)),
-        code=4, says="was moved or removed while it trained", goes_on=_moved,
+        code=4, says="was moved or removed during training", goes_on=_moved,
     ),
     Case("a terminal that is closed", meanwhile=_sends(signal.SIGHUP), code=129, says="stopped by SIGHUP at step "),
     Case("nohup", 'trap "" HUP; exec "$@"', meanwhile=_sends(signal.SIGHUP)),
@@ -67,13 +67,16 @@ CASES = (
     Case("standard error is closed", 'exec "$@" 2>&-'),
     Case("standard output is closed", 'exec "$@" >&-'),
     Case("standard error is full", 'exec "$@" 2>/dev/full'),
-    Case("standard output is full", 'exec "$@" >/dev/full', code=4, says="standard output: No space left on device"),
+    Case(
+        "standard output is full", 'exec "$@" >/dev/full',
+        code=4, says="cannot write to standard output: No space left on device",
+    ),
     Case("its reader goes away", '("$@" 2>&1 1>/dev/null; echo $? >&3) 3>/dev/null | head -1 >/dev/null'),
     Case("a name that is no UTF-8", out=os.fsdecode(b"\xff\xfe")),
     Case("a name of two lines", out="a\nb"),
     Case(
         "its folder is removed", meanwhile=lambda child, out: shutil.rmtree(out, ignore_errors=True),
-        code=4, says="was moved or removed while it trained", goes_on=lambda out: None,
+        code=4, says="was moved or removed during training", goes_on=lambda out: None,
     ),
     Case("its checkpoints are removed", meanwhile=lambda child, out: shutil.rmtree(folder(out) / "checkpoints")),
     Case(
@@ -83,7 +86,7 @@ CASES = (
     Case("a home that is not there", 'exec env HOME=/nowhere "$@"'),
     Case(
         "its working directory is gone", 'd=$(mktemp -d); cd "$d"; rmdir "$d"; exec "$@"',
-        code=4, says="the working directory is gone", goes_on=lambda out: None,
+        code=4, says="the working directory no longer exists", goes_on=lambda out: None,
     ),
 )  # fmt: skip
 FULL = len(CASES)

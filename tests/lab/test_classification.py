@@ -62,12 +62,14 @@ def test_two_phases_are_one_run_and_steps_that_only_prepare_are_refused(tmp_path
     result = folder.read("result") or {}
     assert {"accuracy", "masked_nats"} <= result["metrics"].keys()
     refused = Study(Experiment(task=Questions(masked=2, buckets=1), model=model, train=TRAIN), name="late")
-    with pytest.raises(ValueError, match=r"train.steps=2 must be more than the 2 first ones, which only prepare"):
+    with pytest.raises(ValueError, match=r"train.steps=2 must be greater than the number of pretraining steps, 2$"):
         run(refused, tmp_path)
     assert not (tmp_path / "late").exists()
-    with pytest.raises(ValueError, match=r"train.steps=2 must be more than the 2 first ones"):
+    with pytest.raises(ValueError, match=r"train.steps=2 must be greater than the number of pretraining steps, 2$"):
         show(refused)
-    with pytest.raises(ValueError, match=r"train.steps=2 of --quick must be more than the 2 first ones"):
+    with pytest.raises(
+        ValueError, match=r"train.steps=2 \(--quick\) must be greater than the number of pretraining steps, 2$"
+    ):
         run(replace(refused, quick={"train.steps": 2}), tmp_path, quick=True)
 
 

@@ -100,7 +100,9 @@ def test_another_configuration_is_refused_naming_what_differs_and_nothing_is_tou
     out, _ = finished
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     other = replace(STUDY, base=change(EXPERIMENT, **{"model.width": 16}))
-    with pytest.raises(ValueError, match=r"another configuration: model.width was 8, now 16; .*--out DIR keeps both$"):
+    with pytest.raises(
+        ValueError, match=r"another configuration \(model.width was 8, now 16\); .* set another --out DIR to keep both$"
+    ):
         run(other, out)
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
@@ -192,8 +194,8 @@ def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, 
     ("decoder", "task", "line"),
     [
         (Sample(), EXPERIMENT.task, "key=None: Sample.* requires a random key"),
-        (Softmax(), EXPERIMENT.task, r"decoder=Softmax\(.* must be a decoder, such as those of attnlab.DECODERS"),
-        (Beam(), Associations(keys=4), "decoder=Beam.*not answered symbol by symbol; leave it out"),
+        (Softmax(), EXPERIMENT.task, r"decoder=Softmax\(.* must be a decoder, for example one of attnlab.DECODERS"),
+        (Beam(), Associations(keys=4), "decoder=Beam.*not decoded symbol by symbol; leave the decoder out"),
     ],
     ids=["draws", "none", "not-decoded"],
 )
@@ -271,7 +273,9 @@ def test_other_data_are_refused(copied, done):
     altered(folder / "experiment.json", fingerprint="ab" * 32)
     if not done:
         (folder / "result.json").unlink()
-    words = f"was made from other data \\(fingerprint abababababab, now {now[:12]}\\): give it those again, or train"
+    words = (
+        f"was trained on other data \\(fingerprint abababababab, now {now[:12]}\\), and is unchanged; restore that data"
+    )
     with pytest.raises(DataError, match=words):
         run(ONE, copied)
     with pytest.raises(DataError, match=words):
@@ -281,17 +285,17 @@ def test_other_data_are_refused(copied, done):
 def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
     folder = copied / "small" / "softmax"
     altered(folder / "vocabulary.json", lengths=[400, 400])
-    with pytest.raises(DataError, match=r"vocabulary.json: its 'lengths' is not that of the data; the model was"):
+    with pytest.raises(DataError, match=r"vocabulary.json: 'lengths' differs from that of the data, so the run was"):
         load(folder)
     (folder / "result.json").unlink()
-    with pytest.raises(DataError, match="its 'lengths' is not"):
+    with pytest.raises(DataError, match="'lengths' differs from that of the data"):
         run(ONE, copied)
     (folder / "vocabulary.json").write_text("{")
     for use in (lambda: load(folder), lambda: sample(folder, "1 2"), lambda: run(ONE, copied)):
-        with pytest.raises(FolderError, match=r"vocabulary.json: not JSON: .*; remove that file alone"):
+        with pytest.raises(FolderError, match=r"vocabulary.json: not JSON: .*; remove only that file"):
             use()
     (folder / "vocabulary.json").unlink()
-    with pytest.raises(FolderError, match=r"vocabulary.json is missing: put it back"):
+    with pytest.raises(FolderError, match=r"vocabulary.json is missing; restore it"):
         sample(folder, "1 2")
     # One that was killed before it wrote all that it is goes on, and writes it.
     assert run(ONE, copied).code == 0
@@ -302,9 +306,9 @@ def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
 def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied, name):
     path = copied / "small" / "softmax" / f"{name}.json"
     path.write_text("{")
-    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove that file alone|--out DIR trains)"):
+    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove only that file|set --out DIR to train)"):
         run(ONE, copied)
-    with pytest.raises(FolderError, match=r"(remove that file alone|--out DIR trains)"):
+    with pytest.raises(FolderError, match=r"(remove only that file|set --out DIR to train)"):
         load(path.parent)
     assert run(ONE, copied, fresh=True).code == 0
     assert RunFolder(path.parent).read(name)
@@ -325,7 +329,7 @@ def test_a_held_folder_is_refused_before_anything_trains(tmp_path):
         [sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(LockedError, match="linear is held by process"):
+        with pytest.raises(LockedError, match="linear is locked by process"):
             run(STUDY, tmp_path)
         other.kill()
         other.wait()
@@ -374,12 +378,12 @@ def test_how_variants_were_chosen_is_told_before_any_is_trained(tmp_path, untrai
 def test_a_preview_says_that_its_numbers_mean_nothing(tmp_path, untrained, capsys):
     run(STUDY, tmp_path, quick=True, progress=Plain(sys.stderr))
     first, *_ = capsys.readouterr().err.splitlines()
-    assert first == "a preview of a few steps: its numbers mean nothing"
+    assert first == "this is a preview of a few steps; its numbers are not meaningful"
     five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
     study = Study(change(EXPERIMENT, **EIGHT), five, name="five", quick={"train.steps": 4})
     run(study, tmp_path, quick=True, progress=Plain(sys.stderr))
     first, *_ = capsys.readouterr().err.splitlines()
-    assert first == "a preview of a few steps, of 4 of the 5 variants, evenly taken: its numbers mean nothing"
+    assert first == "this is a preview of a few steps and of 4 of the 5 variants; its numbers are not meaningful"
 
 
 def test_a_preview_keeps_a_count_of_seeds_a_count():
@@ -422,7 +426,7 @@ def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_p
     said = capsys.readouterr().err
     print(said)
     assert "variant b failed: this one cannot" in said
-    assert f"report of what is done: {tmp_path / 'turns' / 'report.html'}" in said
+    assert f"report of the finished variants: {tmp_path / 'turns' / 'report.html'}" in said
     assert "2 of 3 variants finished" in (tmp_path / "turns" / "report.html").read_text()
     monkeypatch.setattr(execution, "run_variant", real)
     assert run(study, tmp_path).code == 0
@@ -437,7 +441,9 @@ def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
     run(study, tmp_path)
     run(study, tmp_path)
     monkeypatch.setattr(user_code, "codes", lambda written: {"MECHANISMS.mine": "after"})
-    with pytest.raises(ValueError, match=r"code of MECHANISMS.mine made before it was changed; --out DIR keeps both$"):
+    with pytest.raises(
+        ValueError, match=r"earlier version of the code of MECHANISMS.mine; set another --out DIR to keep both$"
+    ):
         run(study, tmp_path)
     monkeypatch.setattr("attnlab.lab.execution.variant.codes", user_code.codes)
     run(study, tmp_path, fresh=True)
@@ -458,7 +464,9 @@ def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(c
     answer = sample(home / "softmax", "1 2 3")["answer"]
     shutil.rmtree(home / "linear")
     shutil.copytree(home / "softmax", home / "linear")
-    with pytest.raises(ValueError, match=r"linear holds the run of variant 'softmax'; --out DIR keeps both$"):
+    with pytest.raises(
+        ValueError, match=r"linear contains the run of variant 'softmax'; set another --out DIR to keep both$"
+    ):
         run(STUDY, copied)
     page = report(home).read_text()
     assert "linear/experiment.json: is that of variant &#x27;softmax&#x27;: not shown, not compared" in page

@@ -11,14 +11,15 @@ from attnlab.storage.json_file import FolderError, check_place, check_target
     [
         ("--html", "a.png", "must end in .html"),
         ("--html", "html", "must end in .html"),
-        ("--html", "folder.html", "is a folder; name a file"),
+        ("--html", "folder.html", "is a folder, expected a file"),
         ("--json", "a.html", "must end in .json"),
-        ("--json", "nowhere/a.json", ": there is no folder "),
+        ("--json", "nowhere/a.json", ": the folder {}/nowhere does not exist"),
     ],
 )
 def test_where_no_file_can_be_is_told_beforehand(tmp_path, option, name, words):
     (tmp_path / "folder.html").mkdir()
-    with pytest.raises(ValueError, match=re.escape(f"{option} {tmp_path / name}") + " ?" + re.escape(words)):
+    line = re.escape(f"{option} {tmp_path / name}") + " ?" + re.escape(words.format(tmp_path))
+    with pytest.raises(ValueError, match=line):
         check_target(option, tmp_path / name)
     check_target("--html", tmp_path / "a.html")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]

@@ -28,14 +28,14 @@ def test_a_folder_that_another_process_holds_is_refused_naming_it(tmp_path):
         [sys.executable, "-c", HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "held\n"
-        words = f"held by process {other.pid} on {socket.gethostname()}, started 20"
+        words = f"locked by process {other.pid} on {socket.gethostname()}, started 20"
         with pytest.raises(LockedError, match=re.escape(words)) as refused, locked(tmp_path):
             pass
         assert refused.value.exit_code == 2
         other.kill()
         other.wait()
     # A killed process holds nothing, and the next one says from whom it takes over.
-    for said in ([f"{tmp_path}: taking over from process {other.pid} on {socket.gethostname()}"], []):
+    for said in ([f"{tmp_path}: taking over the lock of process {other.pid} on {socket.gethostname()}"], []):
         notes = []
         with locked(tmp_path, notes.append):
             pass
@@ -86,7 +86,7 @@ def test_a_folder_that_is_no_longer_there_is_noticed(tmp_path, befalls):
         if befalls == "replaced":
             with locked_again(folder):
                 pass
-        with pytest.raises(FolderError, match="was moved or removed while it trained, and nothing more is written"):
+        with pytest.raises(FolderError, match="was moved or removed during training, so nothing more is written"):
             held()
 
 

@@ -68,7 +68,7 @@ def test_a_first_one_is_answered_and_a_second_one_ends_the_process_even_within_a
         process.send_signal(number)
         assert process.wait(60) == code
         name = signal.Signals(number).name
-        assert process.stderr.read() == f"attnlab: left at once by {name}; what came after the last save is lost\n"
+        assert process.stderr.read() == f"attnlab: stopped at once by {name}; work since the last save is lost\n"
 
 
 def test_a_closed_terminal_hangs_up_twice_and_schedulers_warn_often():

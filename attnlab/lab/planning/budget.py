@@ -51,9 +51,9 @@ class Budget:
         cost = self.cost(spent)
         if not coarse and abs(cost - self.total) > TOLERANCE * self.total:
             raise ValueError(
-                f"budget={self.name!r}: {name} comes no nearer than {self.write(cost)}, the base has "
-                f"{self.write(self.total)} ({off(cost, self.total)}, allowed are 2%), "
-                f"at train.steps={spent.train.steps}"
+                f"budget={self.name!r}: {name} cannot meet the budget: the nearest is {self.write(cost)} at "
+                f"train.steps={spent.train.steps}, the base has {self.write(self.total)} "
+                f"({off(cost, self.total)}, at most 2% is allowed)"
             )
         return spent
 
@@ -65,11 +65,11 @@ class Budget:
         """Return what was changed, in words."""
         old, new = before.train, after.train
         far = off(self.cost(after), self.total)
-        said = [f"steps {count(new.steps)} ({far})"]
+        changes = [f"steps {count(new.steps)} ({far})"]
         if old.steps != new.steps:
-            said = [f"steps {count(old.steps)} → {count(new.steps)} ({far})"]
+            changes = [f"steps {count(old.steps)} → {count(new.steps)} ({far})"]
         pairs = {words: (getattr(old, field), getattr(new, field)) for field, words in STEPS.items()}
-        return said + [f"{words} {was} → {now}" for words, (was, now) in pairs.items() if was != now]
+        return changes + [f"{words} {was} → {now}" for words, (was, now) in pairs.items() if was != now]
 
     @property
     def words(self) -> str:

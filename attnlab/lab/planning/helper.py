@@ -67,8 +67,8 @@ def _listen(process: Any, ledger: Ledger) -> None:
 
     # If the process fails or is ended, this process counts the rest.
     with suppress(OSError, ValueError):
-        while asked := ledger.expected.get():
-            at, experiment = asked
+        while item := ledger.expected.get():
+            at, experiment = item
             # The process cannot read classes that a notebook or an experiment file defines.
             if at in ledger.known or user_defined(written := serialize.write(experiment)):
                 continue

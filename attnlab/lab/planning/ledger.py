@@ -81,7 +81,7 @@ class Ledger:
     def seconds(self, experiment: Experiment) -> float:
         """Return the seconds of a training step of all lanes. Raises ValueError without a clock."""
         if self.clock is None:
-            raise ValueError("how long a step takes is measured when the study runs")
+            raise ValueError("the time of a training step is measured only when the study runs")
         return self.clock(experiment, self.problem(experiment))
 
     def costs(self, experiment: Experiment) -> dict[str, Any]:

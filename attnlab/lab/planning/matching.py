@@ -24,7 +24,7 @@ REACH = 64  # multiples around a width that are tried until the model allows one
 # The methods of a ledger that count a cost, with its name and its format for display.
 MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parameters": ("parameters", count),
-    "flops": ("FLOPs a step", lambda number: large(number, "FLOP")),
+    "flops": ("FLOPs per step", lambda number: large(number, "FLOP")),
     "state": ("decoding state", lambda number: f"{count(number)} B"),
 }
 
@@ -74,7 +74,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
         return Matched(variants, [], ledger)
     base = change(study.base, **(study.preview if quick else {}))
     own = study.vary.variants if study.vary else {"base": {}}
-    told: dict[str, list[str]] = {name: [] for name in variants}
+    changes: dict[str, list[str]] = {name: [] for name in variants}
     lines: list[str] = []
     if study.match is not None:
         match = _Match(study.match, base, ledger)
@@ -82,33 +82,33 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
         for name, before in variants.items():
             variants[name] = match.solve(name, before, frozenset(own[name]))
             ledger.expect(variants[name])
-            told[name] += match.changed(before, variants[name])
+            changes[name] += match.changed(before, variants[name])
     if study.budget == "seconds" and ledger.clock is None:
         seconds = f"trained for the seconds of {_called(study, base, quick)}"
-        lines += [f"{seconds}: how many steps those are is measured when it runs"]
+        lines += [f"{seconds}: the number of steps is measured when the study runs"]
     elif study.budget != "steps":
         spent = budget(study.budget, base, ledger)
-        lanes = "a lane" if study.budget == "flops" else "for all lanes together"
+        lanes = "per lane" if study.budget == "flops" else "for all lanes together"
         spender = _called(study, base, quick)
         lines += [f"trained for the {spent.words} of {spender}: {spent.write(spent.total)} {lanes}"]
         for name, before in variants.items():
             variants[name] = spent.spend(name, before, frozenset(own[name]), coarse=quick)
-            told[name] += spent.changed(before, variants[name])
+            changes[name] += spent.changed(before, variants[name])
     if not quick:
         solved = f"match={study.match!r}" if study.match else f"budget={study.budget!r}"
-        check_twins(variants, f"{solved}: as solved, ")
-    wide = max(map(len, told))
-    lines += [f"  {name:<{wide}}  {', '.join(said)}" for name, said in told.items() if said]
+        check_twins(variants, f"{solved}: after solving, ")
+    wide = max(map(len, changes))
+    lines += [f"  {name:<{wide}}  {', '.join(parts)}" for name, parts in changes.items() if parts]
     return Matched(variants, lines, ledger)
 
 
 def _called(study: Study, base: Experiment, quick: bool) -> str:
     """Describe the base of a study by the variant that equals it, or else by the class of its model."""
-    asked = {name: (each.task, each.model) for name, each in (study.part_of or study).variants(quick).items()}
-    same = [name for name, both in asked.items() if both == (base.task, base.model)]
+    variants = {name: (each.task, each.model) for name, each in (study.part_of or study).variants(quick).items()}
+    same = [name for name, both in variants.items() if both == (base.task, base.model)]
     if same:
         return f"{same[0]}, the base of the study"
-    return f"the base of the study, a {type(base.model).__name__} that is none of its variants"
+    return f"the base of the study, a {type(base.model).__name__} that is not one of its variants"
 
 
 class _Match:
@@ -127,7 +127,7 @@ class _Match:
             return ""
         shape = self.ledger.problem(self.base).shape
         sides = [getattr(shape, side, None) for side in ("length", "source_length", "target_length")]
-        return f" of an example of {' + '.join(str(side) for side in sides if side is not None)} tokens"
+        return f" for an example of {' + '.join(str(side) for side in sides if side is not None)} tokens"
 
     def told(self, cost: int) -> str:
         """Return a cost in words."""
@@ -175,8 +175,8 @@ class _Match:
         if not self.near(cost := self.cost(name, found)):
             widths = ", ".join(f"model.{field}={getattr(found.model, field)}" for field in fields)
             raise ValueError(
-                f"match={self.match!r}: {name} comes no nearer than {self.told(cost)}, the base has "
-                f"{self.write(self.target)} ({off(cost, self.target)}, allowed are 2%), at {widths}"
+                f"match={self.match!r}: {name} cannot be matched: the nearest is {self.told(cost)} at {widths}, "
+                f"the base has {self.write(self.target)} ({off(cost, self.target)}, at most 2% is allowed)"
             )
         return found
 
@@ -186,14 +186,14 @@ class _Match:
 
     def changed(self, before: Experiment, after: Experiment) -> list[str]:
         """Return what was changed, in words."""
-        said = []
+        changes = []
         for field, words in (("width", "width"), ("feedforward", "feed-forward")):
             old, new = getattr(before.model, field, None), getattr(after.model, field, None)
             if old != new:
-                said.append(f"{words} {_inner(before.model) if old is None else old} → {new}")
+                changes.append(f"{words} {_inner(before.model) if old is None else old} → {new}")
         old, new = self.count(before), self.count(after)
         costs = self.told(new or 0) if old == new else f"{self.name} {self.write(old)} → {self.write(new)}"
-        return [*(said or ["as it is"]), f"{costs} ({off(new or 0, self.target)})"]
+        return [*(changes or ["unchanged"]), f"{costs} ({off(new or 0, self.target)})"]
 
     def _widened(self, experiment: Experiment) -> Experiment:
         """Return the experiment at the width whose cost is nearest the target.

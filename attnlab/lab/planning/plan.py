@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.lab.planning import precision
 from attnlab.lab.runs.confined import confined
-from attnlab.lab.runs.identity import environment_of, read_file, same_data, same_vocabulary
+from attnlab.lab.runs.identity import ANEW, environment_of, read_file, same_data, same_vocabulary
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize, user_code
 from attnlab.lab.study.names import check_folder_name
@@ -88,8 +88,8 @@ def plans(
         before = None if fresh else read_file(folder, "experiment")
         if before is None and not fresh and folder.has_run() and (before := read_file(folder, "experiment")) is None:
             # Read a second time, because another process may have started the run in between.
-            lost = f"{folder.file('experiment')}: is missing, of a run that was begun"
-            raise FolderError(f"{lost}: put it back, or --out DIR trains the run anew beside it, --fresh in its place")
+            missing = f"{folder.file('experiment')} is missing, but the folder contains a run"
+            raise FolderError(f"{missing}; restore it, or {ANEW}")
         # A real run replaces a preview.
         clear = fresh and folder.has_run() if before is None else before["quick"] and not quick
         kept = None if clear else before
@@ -123,8 +123,8 @@ def steps_after(found: Iterable[Plan], plan: Plan, workers: int = 1) -> int:
     Returns:
         The steps of later variants without a result, divided by `workers`.
     """
-    behind = (each for each in found if each.order > plan.order and not each.folder.file("result").exists())
-    return sum(each.experiment.train.steps for each in behind) // workers
+    later = (each for each in found if each.order > plan.order and not each.folder.file("result").exists())
+    return sum(each.experiment.train.steps for each in later) // workers
 
 
 def check_unlocked(found: Iterable[Plan], note: Callable[[str], None]) -> None:
@@ -159,15 +159,15 @@ def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
         quick: whether the message refers to a preview.
     """
     if problem.pretraining_steps >= train.steps:
-        preview = " of --quick" if quick else ""
+        preview = " (--quick)" if quick else ""
         raise ValueError(
-            f"train.steps={train.steps}{preview} must be more than the {problem.pretraining_steps} first ones, "
-            "which only prepare for the task"
+            f"train.steps={train.steps}{preview} must be greater than the number of pretraining steps, "
+            f"{problem.pretraining_steps}"
         )
     if (first := min(averaged_steps(train), default=train.steps)) <= problem.pretraining_steps:
         raise ValueError(
-            f"train.average={train.average} begins with the model of step {first}, and the "
-            f"{problem.pretraining_steps} first steps only prepare for the task: lower it, or train.average_span"
+            f"train.average={train.average} averages from step {first}, but the first "
+            f"{problem.pretraining_steps} steps are pretraining; reduce it, or train.average_span"
         )
 
 
@@ -187,9 +187,11 @@ def _check_decoder(experiment: Experiment, problem: TaskData, model: Any) -> Non
     if decoder is None:
         return
     if not isinstance(decoder, Search):
-        raise ValueError(f"decoder={decoder!r} must be a decoder, such as those of attnlab.DECODERS")
+        raise ValueError(f"decoder={decoder!r} must be a decoder, for example one of attnlab.DECODERS")
     if not problem.decodes:
-        raise ValueError(f"decoder={decoder}: what this task asks is not answered symbol by symbol; leave it out")
+        raise ValueError(
+            f"decoder={decoder}: the answers of this task are not decoded symbol by symbol; leave the decoder out"
+        )
     answer: Any = problem.answer  # tasks that decode accept the argument `decoder`
     batch = {name: values[:1] for name, values in problem.eval_batches("test", 1)[0].items()}
     jax.eval_shape(partial(answer, decoder=decoder), model, batch)
@@ -197,18 +199,18 @@ def _check_decoder(experiment: Experiment, problem: TaskData, model: Any) -> Non
 
 def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
     """Raise ValueError if a folder holds another variant or configuration, or a run of user code that was changed."""
-    if held := _other(variant, before, written):
-        raise ValueError(f"{folder.path} holds {held}; --out DIR keeps both")
+    if other := _other(variant, before, written):
+        raise ValueError(f"{folder.path} contains {other}set another --out DIR to keep both")
 
 
 def _other(variant: str, before: dict, written: dict) -> str | None:
-    """Describe how the run in a folder differs from the plan, or return None if it does not."""
+    """Describe how the run in a folder differs from the plan, up to the remedy. Returns None if it does not differ."""
     if before["variant"] != variant:
-        return f"the run of variant {before['variant']!r}"
+        return f"the run of variant {before['variant']!r}; "
     if differing := serialize.difference(serialize.completed(before["experiment"]), written):
         shown = [f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:SHOWN]]
         more = [f"{len(differing) - SHOWN} more"] * (len(differing) > SHOWN)
-        return f"another configuration: {', '.join([*shown, *more])}; set as they were, these fields continue that run"
+        return f"another configuration ({', '.join([*shown, *more])}); restore these values to continue that run, or "
     if changed := user_code.edited(before, written):
-        return f"what the code of {', '.join(changed)} made before it was changed"
+        return f"a run with an earlier version of the code of {', '.join(changed)}; "
     return None

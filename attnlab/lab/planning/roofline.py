@@ -27,16 +27,18 @@ def placed(found: Matched, here: Machine) -> list[str]:
     Returns:
         The lines of the tables.
     """
-    lines = ["One forward pass of a batch, operation by operation; bytes as each reads and writes them by itself."]
-    beside = {
+    lines = [
+        "Operations of one forward pass of a batch. Each operation is counted with the bytes that it reads and writes."
+    ]
+    machines = {
         name: [here, *(each for each in PUBLISHED if each.dtype == getattr(experiment.model, "dtype", "float32"))]
         for name, experiment in found.experiments.items()
     }
-    for each in dict.fromkeys(machine for machines in beside.values() for machine in machines):
+    for each in dict.fromkeys(machine for listed in machines.values() for machine in listed):
         does = f"{large(each.flops, 'FLOP/s')} in {each.dtype} over {large(each.bandwidth, 'B/s')}"
-        lines.append(f"{each.name}: {does}; compute is the limit from {each.ridge:.3g} FLOP a byte on")
+        lines.append(f"{each.name}: {does}; compute-bound from {each.ridge:.3g} FLOP/B")
     for name, experiment in found.experiments.items():
-        lines += ["", name, *table(forward(experiment, found.ledger.problem(experiment)), beside[name])]
+        lines += ["", name, *table(forward(experiment, found.ledger.problem(experiment)), machines[name])]
     return lines
 
 

@@ -60,7 +60,7 @@ class Stopwatch:
         """Return the seconds of a step of one kind, measuring them if necessary."""
         at = _digest(experiment) + (f" from {kind.start}" if kind.start else "")
         if at not in self.found:
-            self.note("measuring how long a training step takes")
+            self.note("measuring the time of a training step")
             self.found[at] = measured(experiment, problem, kind)
         return self.found[at]
 
@@ -99,5 +99,5 @@ def _digest(experiment: Experiment) -> str:
     """Return a digest of what the time of a step depends on. The number of steps and the decoder are left out."""
     train = experiment.train
     parts = serialize.write(experiment)
-    told = [parts["task"], parts["model"], train.batch_size, train.accumulate, len(train.lanes)]
-    return hashlib.sha256(dumps(told).encode()).hexdigest()[:16]
+    key = [parts["task"], parts["model"], train.batch_size, train.accumulate, len(train.lanes)]
+    return hashlib.sha256(dumps(key).encode()).hexdigest()[:16]

@@ -102,11 +102,11 @@ def settings(study: Study, found: Matched | None = None) -> list[str]:
     solved = [*study.notes, *solved, *warmups(experiments)]
     lines += [*solved, ""] if solved else []
     for path in paths:
-        told = {name: fields[path] for name, fields in variants.items() if path in fields}
-        if len(told) == len(variants) and len(set(told.values())) == 1:
-            lines.append(f"  {path:<{wide}}  {next(iter(told.values()))}")
+        values = {name: fields[path] for name, fields in variants.items() if path in fields}
+        if len(values) == len(variants) and len(set(values.values())) == 1:
+            lines.append(f"  {path:<{wide}}  {next(iter(values.values()))}")
             continue
-        for n, (name, value) in enumerate(told.items()):
+        for n, (name, value) in enumerate(values.items()):
             left = f"{DIFFERS} {path:<{wide}}" if n == 0 else " " * (wide + 2)
             lines.append(f"{left}  {name + ':':<{names + 1}} {value}")
     return [plain(line) for line in lines]
@@ -168,7 +168,7 @@ def _plural(number: int, noun: str) -> str:
 # The name and the format of each cost for display. Other costs are shown by their key, without a format.
 COSTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parameters": ("parameters", count),
-    "flops": ("FLOPs a step", lambda number: large(number, "FLOP")),
+    "flops": ("FLOPs per step", lambda number: large(number, "FLOP")),
     "state_bytes": ("decoding state", lambda number: large(number, "B")),
     "memory": ("weights and optimiser", lambda number: large(number, "B")),
     "lanes": ("lanes", count),
@@ -186,7 +186,7 @@ def costs(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def summed(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return a line with the FLOPs of training all variants, or nothing for a single one."""
-    return [f"all {len(rows)}: {large(sum(row['training'] for row in rows), 'FLOP')}"] if len(rows) > 1 else []
+    return [f"all {len(rows)} variants: {large(sum(row['training'] for row in rows), 'FLOP')}"] if len(rows) > 1 else []
 
 
 def _cost(key: str, value: Any) -> str:

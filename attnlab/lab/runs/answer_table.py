@@ -47,7 +47,7 @@ def write_answers(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, mo
             break
     write_whole(path, b"".join(held))
     kept = len(held) - 1
-    return f"{path.name} holds the first {kept:,} of {count:,} examples of the test" if kept < count else None
+    return f"{path.name} contains only the first {kept:,} of {count:,} test examples" if kept < count else None
 
 
 def lines(files: Mapping[str, tuple[Mapping[int, Sequence[Row]], str]]) -> Iterable[str]:

@@ -22,6 +22,8 @@ def confined(folder: Path) -> None:
         os.fsencode(folder)  # raises for a name that the locale cannot encode
         for path in (folder.parent, folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
             if path.is_symlink():
-                raise FolderError(f"{path} is a link, out of which a run would write: put its folder in its place")
+                raise FolderError(
+                    f"{path} is a symbolic link, and a run writes only in its own folder; replace it by its target"
+                )
             if path.exists() and stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
-                raise FolderError(f"{path} is a pipe or a device, and no file of a run")
+                raise FolderError(f"{path} is a pipe or a device, not a file of a run")

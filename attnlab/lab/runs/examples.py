@@ -44,7 +44,7 @@ def examples(run: RunFolder) -> tuple[Example, ...] | None:
         raise FolderError(f"{run.file('maps')}: examples must be a list")
     found = tuple(_example(entry, str(run.file("maps"))) for entry in listed)
     if len({example.layers.shape[:2] for example in found}) > 1:
-        raise FolderError(f"{run.file('maps')}: examples must agree in layers and heads")
+        raise FolderError(f"{run.file('maps')}: all examples must have the same number of layers and heads")
     return found
 
 
@@ -60,5 +60,5 @@ def _example(entry: Any, where: str) -> Example:
         raise FolderError(f"{where}: layers must be numbers [L H T S]") from error
     shape = len(target), len(source)
     if layers.ndim != 4 or layers.shape[2:] != shape or 0 in layers.shape:
-        raise FolderError(f"{where}: layers are {list(layers.shape)}, not [L, H, {shape[0]}, {shape[1]}]")
+        raise FolderError(f"{where}: layers have shape {list(layers.shape)}, expected [L, H, {shape[0]}, {shape[1]}]")
     return Example(source, target, layers)

@@ -47,7 +47,7 @@ def read_file(folder: RunFolder, name: str) -> dict[str, Any] | None:
     try:
         return folder.read(name)
     except FolderError as error:
-        # After an OSError, such as a missing permission, the remedy would not help.
+        # After an OSError, for example a missing permission, the remedy would not help.
         hint = "" if isinstance(error.__cause__, OSError) else f"; {MENDED[name]}"
         raise FolderError(f"{error}{hint}") from error
 
@@ -60,7 +60,7 @@ def environment_of(folder: RunFolder) -> dict[str, Any]:
 
 
 def same_data(folder: RunFolder, written: dict[str, Any], problem: TaskData) -> None:
-    """Raise DataError if a run was made from other data.
+    """Raise DataError if a run was trained on other data.
 
     Args:
         folder: the run folder.
@@ -70,8 +70,8 @@ def same_data(folder: RunFolder, written: dict[str, Any], problem: TaskData) -> 
     before, now = fingerprint(folder, written), problem.fingerprint
     if before != now:
         raise DataError(
-            f"{folder.path} was made from other data (fingerprint {before[:12]}, now {now[:12]}): give it those again, "
-            "or train on these with --out DIR; the run is intact"
+            f"{folder.path} was trained on other data (fingerprint {before[:12]}, now {now[:12]}), and is unchanged; "
+            "restore that data, or train on the present data with --out DIR"
         )
 
 
@@ -89,24 +89,24 @@ def same_vocabulary(folder: RunFolder, problem: TaskData) -> None:
     differing = [name for name in now | before if now.get(name) != before.get(name)]
     if differing:
         raise DataError(
-            f"{folder.file('vocabulary')}: its {differing[0]!r} is not that of the data; the model was trained on "
-            "other data: give it those again, or train on these with --out DIR; the run is intact"
+            f"{folder.file('vocabulary')}: {differing[0]!r} differs from that of the data, so the run was trained on "
+            "other data, and is unchanged; restore that data, or train on the present data with --out DIR"
         )
 
 
 def _vocabulary(folder: RunFolder) -> dict[str, Any]:
     """Read `vocabulary.json`. Raises FolderError if it is missing."""
     if (found := read_file(folder, "vocabulary")) is None:
-        raise FolderError(f"{folder.file('vocabulary')} is missing: put it back, or train the run anew with --out DIR")
+        raise FolderError(f"{folder.file('vocabulary')} is missing; restore it, or train the run again with --out DIR")
     return found
 
 
-ANEW = "--out DIR trains the run anew beside it, --fresh in its place"
+ANEW = "set --out DIR to train the run again in another folder, or --fresh to replace it"
 
 
 # The remedy for each file of a run that is damaged. The checkpoints may be intact.
 MENDED = {
     "experiment": ANEW,
-    "vocabulary": "remove that file alone, and attnlab run writes it anew from the data, unless the run is finished",
-    "result": "remove that file alone, and attnlab run examines the last checkpoint again",
+    "vocabulary": "remove only that file, and attnlab run writes it again from the data, unless the run is finished",
+    "result": "remove only that file, and attnlab run evaluates the last checkpoint again",
 }

@@ -35,7 +35,7 @@ def _picture(entry: Any, where: str) -> Picture:
     try:
         png = b64decode(content if isinstance(content, str) else "", validate=True)
     except (ValueError, binascii.Error) as error:
-        raise FolderError(f"{where} is no base64") from error
+        raise FolderError(f"{where} is not valid base64") from error
     if not isinstance(caption, str) or not png.startswith(PNG):
-        raise FolderError(f"{where} must be a caption and a PNG")
+        raise FolderError(f"{where} must have a caption and a PNG file")
     return Picture(caption, png)

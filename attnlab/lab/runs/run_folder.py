@@ -125,4 +125,4 @@ def _check_format(found: object, path: Path) -> None:
     """Raise FolderError if a run folder has another format. The message names the version of attnlab that reads it."""
     if found != FORMAT:
         reader = f"attnlab {READERS[found]}" if isinstance(found, int) and found in READERS else "a newer attnlab"
-        raise FolderError(f"{path}: run folder format {found!r}, expected {FORMAT}: {reader} reads this run")
+        raise FolderError(f"{path}: run folder format {found!r}, expected {FORMAT}; use {reader} to read this run")

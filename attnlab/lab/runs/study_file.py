@@ -38,14 +38,14 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
         before = _read(home)
     except FolderError as error:
         if not fresh:
-            # After an OSError, such as a missing permission, removing the file would not help.
-            mended = "; remove that file alone, and the next run writes it anew"
-            hint = "" if isinstance(error.__cause__, OSError) else mended
+            # After an OSError, for example a missing permission, removing the file would not help.
+            remedy = "; remove only that file, and the next run writes it again"
+            hint = "" if isinstance(error.__cause__, OSError) else remedy
             raise FolderError(f"{error}{hint}") from error
         before = {}
     names, run = _names(whole), _names(study)
     added = [name for name in dict.fromkeys([*before.get("added", []), *run]) if name not in names]
-    told = {
+    content = {
         "question": study.question,
         "margin": study.margin,
         "variants": [*names, *added],
@@ -62,17 +62,17 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
             for field in ("published", "bands")
         },
     }
-    if told != before:
-        json_file.write_whole(home / "study.json", json_file.sealed(told, indent=1))
+    if content != before:
+        json_file.write_whole(home / "study.json", json_file.sealed(content, indent=1))
     notes = [
-        f"{name} is no variant of this study any more: what it left in {home / name} is not compared"
+        f"{name} is no longer a variant of this study; its results in {home / name} are not compared"
         for name in before.get("variants", [])
-        if name not in told["variants"] and (home / name).is_dir()
+        if name not in content["variants"] and (home / name).is_dir()
     ]
     if before and before["margin"] != study.margin:
-        notes.append(f"the margin was {before['margin']} and is {study.margin} now: verdicts go by the new one")
+        notes.append(f"the margin was {before['margin']} and is {study.margin} now; verdicts use the new one")
     if before and before.get("all_pairs", False) != (study.against == "all"):
-        notes.append("the study compares other pairs of variants than before: verdicts are corrected for those")
+        notes.append("the study compares other pairs of variants than before; verdicts are corrected for the new pairs")
     return notes
 
 
@@ -90,7 +90,7 @@ def _names(study: Study) -> list[str]:
 
 
 def read_study_file(home: Path) -> dict[str, dict[str, Any]]:
-    """Read what `study.json` says of each variant.
+    """Read what `study.json` records of each variant.
 
     Args:
         home: the folder of the study.
@@ -125,5 +125,5 @@ def _read(home: Path) -> dict[str, Any]:
         return {}
     found = json_file.unsealed(kept, FIELDS, str(path))
     if not all(isinstance(name, str) for name in found["variants"]):
-        raise FolderError(f"{path}: the field 'variants' must list names")
+        raise FolderError(f"{path}: the field 'variants' must be a list of names")
     return {"margin": None, **found}

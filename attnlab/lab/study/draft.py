@@ -49,7 +49,7 @@ class Draft:
     renamings: tuple[Renaming, ...] = ()
     """The renamings that `merged` applies."""
     notes: tuple[str, ...] = ()
-    """What a person should know, one line each."""
+    """Notes on what the overrides changed, one line each."""
 
     def named(self, chosen: str) -> list[str] | None:
         """Return the variants named by a name or a comma-separated list, or None if one is unknown."""
@@ -100,9 +100,9 @@ class Draft:
         if len(names) == (every := len(self.variants or {})):
             return draft
         inside = [name for name in held if name not in names and contains(held[name], [held[name] for name in names])]
-        but = f"; not {named(inside)}, where it stands inside another" if inside else ""
-        exact = f"; {VARIANT}={given} selects that one alone" if len(names) > 1 and given in names else ""
-        return draft.noting(f"{path}={given} selects {len(names)} of {every} variants: {named(names)}{but}{exact}")
+        other = f", but not {named(inside)}, where another value wraps it" if inside else ""
+        exact = f"; {VARIANT}={given} selects only that one" if len(names) > 1 and given in names else ""
+        return draft.noting(f"{path}={given} selects {len(names)} of {every} variants: {named(names)}{other}{exact}")
 
     def matching(self, held: Changes, path: str, given: str) -> list[str]:
         """Return the variants with exactly that value, or else those whose value has that registered name."""
@@ -158,11 +158,13 @@ class Draft:
         base = self.follows or path.partition(".")[0] != "model"
         followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
         every = len(self.variants or {})
-        where = f"all {every} variants" if len(held) == every else f"the {len(held)} of {every} variants that have it"
-        where = "the one variant" if every == 1 else where
-        note = f"{path}={given} is the value of no variant, and is set in {where}"
+        some = f"the {len(held)} of {every} variants that have this field"
+        where = "the only variant" if every == 1 else f"all {every} variants" if len(held) == every else some
+        note = f"no variant has {path}={given}, so it is set in {where}"
         if inner := next((found for found in map(wrapped_field, held.values()) if found), None):
-            note += f"; what stood there was around another: {path}.{inner}={given} changes that one alone"
+            note += (
+                f"; this replaces a value that wraps another, and {path}.{inner}={given} changes only the wrapped one"
+            )
         draft = replace(found, variants=variants, followed=followed, renamings=(*self.renamings, renaming))
         return draft.noting(note)
 
@@ -176,7 +178,7 @@ class Draft:
             raise ValueError(f"{refusal}; {hint}" if meant else str(refusal)) from None
         # The text is a registered name and also the name of a variant with another value, so it is ambiguous.
         if meant and registry.find(value):
-            raise ValueError(f"{path}={given} is the value of no variant; {hint}")
+            raise ValueError(f"no variant has {path}={given}; {hint}")
         return value
 
     def inheriting(self, path: str, given: str, value: Any) -> tuple[Any, Draft]:
@@ -188,8 +190,8 @@ class Draft:
         found = inherit(old, value, set_below)
         kept = f"keeps {described(found.config, found.kept)} of the file's {path}" if found.kept else ""
         lost = f"does not keep {described(old, found.lost)}" if found.lost else ""
-        if told := [part for part in (kept, lost) if part]:
-            return found.config, self.noting(f"{path}={given} {', and '.join(told)}")
+        if parts := [part for part in (kept, lost) if part]:
+            return found.config, self.noting(f"{path}={given} {', and '.join(parts)}")
         return found.config, self
 
     def without_below(self, path: str, given: str, new: Any) -> Draft:
@@ -218,7 +220,9 @@ class Draft:
             raise ValueError(self.none_has(path))
         values = {name: read_value(self.base, self.seen()[name], path, given) for name in having}
         follows = {path: read_value(self.base, based, path, given)} if has_field(self.base, based, path) else {}
-        draft = self.noting(f"{path}={given} reaches no variant, only what they are made equal to") if alone else self
+        draft = (
+            self.noting(f"{path}={given} changes no variant, only the base that they are matched to") if alone else self
+        )
         label = given if any(map(registry.find, values.values())) else ""
         old = {name: value_names(value_at(self.base, self.seen()[name], path)) if label else () for name in having}
         variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
@@ -230,7 +234,7 @@ class Draft:
         upper, _, name = path.rpartition(".")
         holders = [value_at(self.base, own, upper) for own in self.seen().values() if has_field(self.base, own, upper)]
         known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
-        return registry.unknown(f"{path}: no variant has a field {name!r} there", name, known)
+        return registry.unknown(f"{path}: no variant has a field {name!r} in {upper}", name, known)
 
     def without_unread(self) -> Draft:
         """Reset fields that the task does not read, given its other fields (`Task.unread`), and do not vary them."""
@@ -247,7 +251,7 @@ class Draft:
         variants = {name: {path: value for path, value in own.items() if path not in idle} for name, own in self.each()}
         renaming = Renaming(olds, otherwise="own")
         draft = replace(self, changes=self.changes | idle, variants=variants, renamings=(*self.renamings, renaming))
-        return draft.noting(f"with files of your own alone the study no longer varies {', '.join(varied)}")
+        return draft.noting(f"with only your own files the study no longer varies {', '.join(varied)}")
 
     def merged(self) -> Draft:
         """Merge variants that have become the same experiment, and rename variants whose values have changed."""
@@ -270,7 +274,7 @@ class Draft:
             called = [group[0] for group in groups]
         variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
         notes = [
-            f"{named(group)} {'is' if len(group) == 1 else 'are one variant'} now{':' * (len(group) > 1)} {new}"
+            f"{named(group)} {'is now named' if len(group) == 1 else 'are now one variant,'} {new}"
             for new, group in zip(called, groups, strict=True)
             if group != [new]
         ]

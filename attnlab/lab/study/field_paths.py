@@ -47,10 +47,10 @@ def wrapped_field(value: Any) -> str | None:
     return next((name for name, found in inside if here and found and found[0] == here[0]), None)
 
 
-def contains(value: Any, wanted: list[Any]) -> bool:
-    """Return whether a field of a value, at any depth, holds one of the wanted values."""
+def contains(value: Any, searched: list[Any]) -> bool:
+    """Return whether a field of a value, at any depth, holds one of the searched values."""
     fields = [getattr(value, name) for name in registry.field_names(value)]
-    return any(each in wanted or contains(each, wanted) for each in fields)
+    return any(each in searched or contains(each, searched) for each in fields)
 
 
 def _reads_files(task: Any, name: str) -> str:
@@ -64,7 +64,7 @@ def _reads_files(task: Any, name: str) -> str:
         if name in registry.field_names(held)
         and (type(held).__module__ == kind.__module__ or (type(held).__base__ is base and base is not Task))
     ]
-    return f"; of your own files: task={' or task='.join(kin)}" if kin else ""
+    return f"; to read your own files, set task={' or task='.join(kin)}" if kin else ""
 
 
 def has_field(base: Any, changes: Changes, path: str) -> bool:

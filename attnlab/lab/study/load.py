@@ -40,8 +40,8 @@ def load_study(path: str | Path) -> Study:
     if isinstance(study, Experiment):
         study = Study(study)
     if not isinstance(study, Study):
-        found = "no `study` in it" if study is None else f"its `study` is of class {type(study).__name__}"
-        raise ValueError(f"{path}: {found}; it must say study = Study(Experiment(…), over(…))")
+        found = "no `study` is defined" if study is None else f"`study` is of type {type(study).__name__}"
+        raise ValueError(f"{path}: {found}; expected study = Study(Experiment(…), over(…))")
     _check(path, study)
     return replace(study, name=study.name or path.stem)
 
@@ -62,7 +62,7 @@ def load_code(path: str | Path) -> ModuleType:
     """
     path = Path(path)
     if (content := _content(path)) is None:
-        raise ValueError(f"{path}: no such file of code")
+        raise ValueError(f"{path}: no such Python file")
     return _run(path, content)
 
 
@@ -73,7 +73,9 @@ def _check(path: Path, study: Study) -> None:
         for field, does in (("task", "load"), ("model", "create")):
             value = getattr(experiment, field)
             if isinstance(value, type) or not hasattr(value, does):
-                raise ValueError(f"{path}: {field}={value!r} must be a {field}, such as attnlab.{field.upper()}S holds")
+                raise ValueError(
+                    f"{path}: {field}={value!r} must be a {field}, for example one of attnlab.{field.upper()}S"
+                )
     for field in ("published", "bands"):
         for name in getattr(study, field):
             if name not in variants:
@@ -89,9 +91,9 @@ def _near(path: Path) -> str:
     """Return a hint with the existing experiment files, or, if there are many, those with the most similar names."""
     paths = {Path(file).stem: file for file in experiments()}
     if len(paths) <= FEW:
-        return f"there are: {', '.join(paths.values()) or 'none in ./experiments'}"
+        return f"known: {', '.join(paths.values()) or 'none in ./experiments'}"
     nearest = ", ".join(paths[name] for name in get_close_matches(path.stem, paths, 3))
-    return f"{f'nearest: {nearest}; ' * bool(nearest)}attnlab list experiments names all {len(paths)}"
+    return f"{f'nearest: {nearest}; ' * bool(nearest)}attnlab list experiments lists all {len(paths)}"
 
 
 def _docstring(path: Path) -> str:
@@ -153,9 +155,9 @@ def _run(path: Path, content: bytes) -> ModuleType:
 
 def _place(error: BaseException, path: Path, neighbours: dict[str, Path]) -> str:
     """Return "file:line" of the innermost frame in the experiment file or in a module of its folder."""
-    beside = {str(file): path.parent / file.relative_to(path.parent.resolve()) for file in neighbours.values()}
-    known = {str(path): path} | beside
-    if isinstance(error, SyntaxError) and error.filename in beside:
-        return f"{beside[error.filename]}:{error.lineno or 0}"
+    siblings = {str(file): path.parent / file.relative_to(path.parent.resolve()) for file in neighbours.values()}
+    known = {str(path): path} | siblings
+    if isinstance(error, SyntaxError) and error.filename in siblings:
+        return f"{siblings[error.filename]}:{error.lineno or 0}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in known]
     return f"{known[frames[-1].filename]}:{frames[-1].lineno or 0}" if frames else f"{path}:0"

@@ -20,7 +20,7 @@ def check_folder_name(name: str) -> str:
     edges = not name or name != name.strip() or name[0] == "." or len(encoded(name)) > 100
     if edges or any(letter in '/\\:*?"<>|' or not letter.isprintable() for letter in name):
         raise ValueError(
-            f'{name=} cannot name a folder: at most 100 bytes, with no separator, none of :*?"<>|, '
-            "no dot at the start, no space at an end and nothing unprintable"
+            f'{name=} cannot name a folder; use 1 to 100 bytes, no separator, none of :*?"<>|, no dot at the start, '
+            "no space at either end, and no unprintable character"
         )
     return name

@@ -43,11 +43,11 @@ def override_scope(study: Study, given: Mapping[str, str]) -> list[str]:
         alike: dict[str, list[str]] = {}
         for path, names in left.items():
             alike.setdefault(named(names), []).append(path)
-        told = "; ".join(f"{' and '.join(paths)} of {names}" for names, paths in alike.items())
-        lines.append(f"{MECHANISM}={given[MECHANISM]} leaves as it is: {told}")
+        parts = "; ".join(f"{' and '.join(paths)} of {names}" for names, paths in alike.items())
+        lines.append(f"{MECHANISM}={given[MECHANISM]} does not change: {parts}")
     if idle and by and study.vary and MECHANISM in study.vary.fields():
-        told = " ".join(f"{path}={text}" for path, text in by.items())
-        lines.append(f"{told} leaves nothing to the {MECHANISM} that is varied, in {named(idle)}")
+        overrides = " ".join(f"{path}={text}" for path, text in by.items())
+        lines.append(f"with {overrides}, the varied {MECHANISM} has no effect in {named(idle)}")
     return lines
 
 

@@ -86,7 +86,7 @@ def _own(name: str, given: str) -> Any:
     if name == "against":
         if given != "all":
             raise ValueError(
-                f"against={given!r} must be all: what single variants are compared with stands in the file"
+                f"against={given!r} must be all; set the comparisons of single variants in the experiment file"
             )
         return given
     try:

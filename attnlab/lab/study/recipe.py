@@ -46,8 +46,8 @@ def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited
     )
     recipe = dict.fromkeys([*unlike, *training_only])
     free = {name for name, value in _defaults(new).items() if getattr(new, name) == value}
-    wanted = {name: getattr(old, name) for name in recipe if name not in skip and shares(old, new, name)}
-    kept = {name: value for name, value in wanted.items() if name in free and getattr(new, name) != value}
+    shared = {name: getattr(old, name) for name in recipe if name not in skip and shares(old, new, name)}
+    kept = {name: value for name, value in shared.items() if name in free and getattr(new, name) != value}
     config = _with(new, kept)
     took = tuple(name for name, value in kept.items() if getattr(config, name) == value)
     lost = tuple(name for name in unlike if name not in skip and getattr(config, name, MISSING) != getattr(old, name))
@@ -58,9 +58,9 @@ def shares(old: Any, new: Any, name: str) -> bool:
     """Return whether `new` has a field of that name and type that allows the value of `old`."""
     if type(old) is type(new):
         return True
-    here, there = annotations(type(old)), annotations(type(new))
+    old_kinds, new_kinds = annotations(type(old)), annotations(type(new))
     both = name in registry.field_names(old) and name in registry.field_names(new)
-    return both and here.get(name) == there.get(name) and fits(getattr(old, name), there.get(name, Any))
+    return both and old_kinds.get(name) == new_kinds.get(name) and fits(getattr(old, name), new_kinds.get(name, Any))
 
 
 def described(config: Any, names: tuple[str, ...]) -> str:

@@ -36,8 +36,8 @@ class Renaming:
         if self.required:
             return replaced[0] if replaced else "-".join(part for part in (self.label, shared) if part)
         # A variant that never set the field is named by something else.
-        if len(names) > 1 and (apart := [now for name, now in names.items() if name not in self.old]):
-            return apart[0]
+        if len(names) > 1 and (unset := [now for name, now in names.items() if name not in self.old]):
+            return unset[0]
         if replaced and (self.label or len(names) == 1):
             return replaced[0] or self.otherwise
         return (shared or self.otherwise or None) if len(names) > 1 else None

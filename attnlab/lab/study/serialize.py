@@ -132,7 +132,7 @@ def _read(written: Any, kinds: tuple[Any, ...], path: tuple[str, ...]) -> Any:
         return _pick(written, path)
     plain = next((kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)), None)
     if plain is None or (path and registry.home(None, path[-1], kinds)):
-        raise ValueError(f"{_at(path)}: an object that says no registry and no name")
+        raise ValueError(f"{_at(path)}: expected an object with registry and name")
     return _read_fields(plain, plain, written, path)
 
 
@@ -144,8 +144,8 @@ def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
         held = registry.pick(registry.table(place), name, _at(path))
     except ValueError as error:
         hint = registry.add_first(place, name)
-        where = "in a shell, --code FILE runs a Python file that does; in Python, import it"
-        raise ValueError(f"{error}; one's own: {hint} ({where})") from None
+        how = "on the command line in a Python file given by --code FILE, in Python by an import"
+        raise ValueError(f"{error}; if it is your own, {hint} ({how})") from None
     # Written fields replace those of the registered value. Without fields it is the registered value itself.
     whole = "fields" not in written or not is_dataclass(held)
     return held if whole else _read_fields(type(held), held, written["fields"], path)

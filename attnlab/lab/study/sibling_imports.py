@@ -56,8 +56,8 @@ def find_neighbours(path: Path, content: bytes) -> dict[str, Path]:
     waiting = [content]
     while waiting:
         for name in _imported(waiting.pop()):
-            beside = [path.parent / f"{name}.py", path.parent / name / "__init__.py"]
-            file = next((each.resolve() for each in beside if each.is_file()), None)
+            candidates = [path.parent / f"{name}.py", path.parent / name / "__init__.py"]
+            file = next((each.resolve() for each in candidates if each.is_file()), None)
             if file is None or name in found or name in sys.stdlib_module_names or name == "attnlab":
                 continue
             found[name] = file
@@ -66,7 +66,7 @@ def find_neighbours(path: Path, content: bytes) -> dict[str, Path]:
 
 
 def use_neighbours(files: dict[str, Path]) -> None:
-    """Let imports find these modules. Modules that were imported before are read anew."""
+    """Let imports find these modules. Modules that were imported before are read again."""
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     _FINDER.files.update(files)

@@ -42,7 +42,7 @@ class Experiment(metaclass=Documented):
     def __post_init__(self):
         if not (hasattr(self.task, "load") or hasattr(self.model, "create")) and hasattr(self.model, "load"):
             kinds = f"task={type(self.task).__name__}(…), model={type(self.model).__name__}(…)"
-            raise ValueError(f"{kinds}: they stand in each other's place")
+            raise ValueError(f"task and model are swapped: {kinds}")
         _check(self, ())
 
 
@@ -61,9 +61,9 @@ def _check_range(path: str, value: Any) -> None:
     """Raise ValueError for numbers that would overflow 32 bits or become infinite in float32, in any config."""
     for entry in value if isinstance(value, tuple) else (value,):
         if isinstance(entry, int) and not -(2**32) < entry < 2**32:
-            raise ValueError(f"{path}={value} must be less than 2³² in size")
+            raise ValueError(f"{path}={value} must be less than 2³² in absolute value")
         if isinstance(entry, float) and not abs(entry) <= RATES[1]:
-            raise ValueError(f"{path}={value} must be a finite number that float32 holds")
+            raise ValueError(f"{path}={value} must be a number that is finite in float32")
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Study(metaclass=Documented):
     part_of: Study | None = field(default=None, compare=False, repr=False)
     """The whole study, if this one keeps only some of its variants (see `keeping`)."""
     notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """What a person should know of how overrides changed the study, one line each."""
+    """Notes on how overrides changed the study, one line each."""
     given: frozenset[str] = frozenset()
     """The fields that a person has set on the command line, by dotted path. `--quick` leaves them unchanged."""
 
@@ -139,9 +139,7 @@ class Study(metaclass=Documented):
         if self.budget not in get_args(Budget):
             raise ValueError(f"budget={self.budget!r} must be one of {', '.join(get_args(Budget))}")
         if self.margin is not None and not (self.margin > 0 and math.isfinite(self.margin)):
-            raise ValueError(
-                f"margin={self.margin} must be above 0: no two measurements are the same to the last digit"
-            )
+            raise ValueError(f"margin={self.margin} must be above 0 and finite")
         check_twins(self.variants(), "vary: ")
         self._check_steps()
         self._check_against()
@@ -195,20 +193,20 @@ class Study(metaclass=Documented):
         for name, holds in (
             ("quick", "fields with their values"),
             ("published", "variants with their numbers"),
-            ("bands", "variants with the least and the most"),
-            ("against", "variants with the one that each is compared with"),
+            ("bands", "variants with their (least, most)"),
+            ("against", "variants with the variant that each is compared with"),
         ):
             value = getattr(self, name)
             if (name, value) in (("quick", None), ("against", "all")):
                 continue
             if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-                raise ValueError(f"{name}={value!r} must be a dict: {holds}")
+                raise ValueError(f"{name}={value!r} must be a dict of {holds}")
         for variant, number in self.published.items():
             if not fits(number, float) or not math.isfinite(number):
                 raise ValueError(f"published: {variant}={number!r} must be a finite number")
         for variant, band in self.bands.items():
             if not is_band(band):
-                raise ValueError(f"bands: {variant}={band!r} must be (least, most), of which one may be None")
+                raise ValueError(f"bands: {variant}={band!r} must be (least, most), and one of them may be None")
 
     def _check_against(self) -> None:
         """Raise ValueError if `against` names an unknown variant, or one that does not come earlier."""
@@ -218,7 +216,7 @@ class Study(metaclass=Documented):
                 if name not in names:
                     raise ValueError(unknown(f"against: no variant {name!r}", str(name), names))
             if names.index(other) >= names.index(one):
-                raise ValueError(f"against: {one!r} must stand behind {other!r}, which it is compared with")
+                raise ValueError(f"against: {one!r} must come after {other!r}, which it is compared with")
 
     def _check_steps(self) -> None:
         """Raise ValueError if a variant sets the steps that the budget solves for."""
@@ -267,8 +265,8 @@ def warmups(experiments: dict[str, Experiment]) -> list[str]:
         if experiment.train.warmup > experiment.train.steps:
             cold.setdefault((experiment.train.warmup, experiment.train.steps), []).append(name)
     return [
-        f"{', '.join(names)}: train.warmup={warmup} does not end in train.steps={steps}: the learning rate comes to "
-        f"{steps / warmup:.1%} of itself"
+        f"{', '.join(names)}: train.warmup={warmup} is longer than train.steps={steps}, so the learning rate "
+        f"reaches only {steps / warmup:.1%} of its peak"
         for (warmup, steps), names in cold.items()
     ]
 
@@ -276,8 +274,8 @@ def warmups(experiments: dict[str, Experiment]) -> list[str]:
 def check_study(study: Any) -> None:
     """Raise TypeError if `study` is not a Study. The message says how to obtain one."""
     if not isinstance(study, Study):
-        hint = "Study(experiment) makes one of it" if isinstance(study, Experiment) else "load_study(path) reads one"
-        raise TypeError(f"a Study is wanted, not {type(study).__name__}: {hint}")
+        hint = "Study(experiment) makes one" if isinstance(study, Experiment) else "load_study(path) reads one"
+        raise TypeError(f"expected a Study, got {type(study).__name__}; {hint}")
 
 
 def change(config: Any, /, **changes: Any) -> Any:

@@ -60,8 +60,8 @@ def places(written: Any) -> dict[str, str]:
 def missing(kept: dict[str, Any]) -> list[str]:
     """Return where a run's user-defined entries were defined that are in no registry now."""
     before = kept.get("own")
-    told = before.items() if isinstance(before, dict) else ()
-    found = [(*name.partition(".")[::2], str(where)) for name, where in told]
+    listed = before.items() if isinstance(before, dict) else ()
+    found = [(*name.partition(".")[::2], str(where)) for name, where in listed]
     return [where for place, name, where in found if place in registry.PLACES and name not in registry.table(place)]
 
 

@@ -30,7 +30,7 @@ def members(annotation: Any) -> tuple[Any, ...]:
 
 
 def wanted(annotation: Any) -> str:
-    """Describe the allowed values in words, for example "a whole number, or whole numbers with commas between"."""
+    """Describe the allowed values in words, for example "a whole number, or whole numbers separated by commas"."""
     return ", or ".join(map(_wanted, members(annotation)))
 
 
@@ -40,11 +40,11 @@ def _wanted(kind: Any) -> str:
     if is_dataclass(kind):
         return f"a {_name(kind)}, set field by field"
     if get_origin(kind) is not tuple:
-        return WORDS.get(kind, "a value that only an experiment file can give")
+        return WORDS.get(kind, "a value that only an experiment file can set")
     inner = get_args(kind)
     if inner[-1] is Ellipsis:
-        return f"{PLURALS.get(inner[0], 'values')} with commas between"
-    return f"{len(inner)} {PLURALS.get(inner[0], 'values')} with a comma between"
+        return f"{PLURALS.get(inner[0], 'values')} separated by commas"
+    return f"{len(inner)} {PLURALS.get(inner[0], 'values')} separated by commas"
 
 
 def parse(annotation: Any, given: str) -> Any:
@@ -79,7 +79,7 @@ def _parse(kind: Any, given: str) -> Any:
 
 
 def _ask(kind: Any, entries: list[str]) -> Any:
-    """Let tyro parse arguments as a type. Raises ValueError if it refuses."""
+    """Let tyro parse arguments as a type. Raises ValueError if it rejects them."""
     import tyro
 
     # tyro prints some errors even with console_outputs=False.
@@ -87,7 +87,7 @@ def _ask(kind: Any, entries: list[str]) -> Any:
         try:
             return tyro.cli(kind, args=entries, console_outputs=False, add_help=False)
         except (SystemExit, Exception) as refusal:
-            raise ValueError(f"{entries} is no {kind}") from refusal
+            raise ValueError(f"{entries} does not fit {kind}") from refusal
 
 
 def fits(value: Any, annotation: Any) -> bool:

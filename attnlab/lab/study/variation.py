@@ -27,17 +27,17 @@ class Variation(metaclass=Documented):
 
     def __post_init__(self):
         if not self.variants:
-            raise ValueError("vary: at least one variant must be named")
+            raise ValueError("vary: expected at least one variant, got none")
         folders: dict[str, str] = {}
         for name, changes in self.variants.items():
             if not isinstance(changes, dict):
                 raise ValueError(f"vary: {name!r} must be a dict of fields with their values, not {changes!r}")
             if name.casefold().endswith(STUDY_FILES):
-                raise ValueError(f"vary: {name!r} ends as a file does that a study keeps beside its variants")
+                raise ValueError(f"vary: the name {name!r} must not end in one of {', '.join(STUDY_FILES)}")
             # Some file systems ignore case, and some treat composed and decomposed accents as equal.
             other = folders.setdefault(composed(check_folder_name(name)).casefold(), name)
             if other != name:
-                raise ValueError(f"vary: the names {other!r} and {name!r} would be one folder on some systems")
+                raise ValueError(f"vary: the names {other!r} and {name!r} would be the same folder on some systems")
 
     def __or__(self, other: Variation) -> Variation:
         """Return the variants of both. Raises ValueError if both have a variant of the same name."""
@@ -111,7 +111,9 @@ def zipped(*variations: Variation) -> Variation:
         names = list(dict.fromkeys(name for name, _ in pairs))
         for name in names:
             if len(names) > 1 and all(name in variation.variants for variation in variations):
-                raise ValueError(f"vary: {names[0]!r} would be zipped with {names[1]!r}: give the names in one order")
+                raise ValueError(
+                    f"vary: {names[0]!r} would be zipped with {names[1]!r}; give the names in the same order"
+                )
         rows.append(("-".join(names), {path: value for _, changes in pairs for path, value in changes.items()}))
     return _named(rows)
 

@@ -128,7 +128,7 @@ def test_a_page_that_cannot_be_made_costs_no_result(tmp_path, monkeypatch, capsy
     progress = Noted()
     results = run(STUDY, tmp_path, progress=progress)
     assert (results.report, results.code) == (None, 4)
-    assert progress.notes[-1].startswith("the page could not be made (unexpected RuntimeError: no such font")
+    assert progress.notes[-1].startswith("the page could not be written (unexpected RuntimeError: no such font")
     assert json.loads((tmp_path / "small" / "base" / "result.json").read_text())
     # The reason of a study that failed is told, not that its page failed too.
     monkeypatch.setattr("attnlab.lab.execution.variant.fit", partial(broken, ValueError("the true reason")))

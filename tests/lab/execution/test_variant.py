@@ -126,7 +126,7 @@ def test_what_goes_away_while_it_trains(tmp_path, lost):
                 super().saved(step)
 
     if lost == "all":
-        with pytest.raises(FolderError, match=r"moved/base was moved or removed while it trained, and nothing more"):
+        with pytest.raises(FolderError, match=r"moved/base was moved or removed during training, so nothing more"):
             run(STUDY, tmp_path, progress=Losing())
         assert [path.name for path in tmp_path.iterdir()] == ["away"]
         (tmp_path / "away").rename(tmp_path / "moved")

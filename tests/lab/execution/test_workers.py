@@ -197,7 +197,7 @@ def test_a_variant_that_another_command_trains_has_not_failed(tmp_path):
     plan = SimpleNamespace(order=0, variant="a")
     with pytest.raises(LockedError, match="held elsewhere"), once(tmp_path, plan):
         raise LockedError("held elsewhere")
-    with once(tmp_path, plan), pytest.raises(LockedError, match="is held by process"):
+    with once(tmp_path, plan), pytest.raises(LockedError, match="is locked by process"):
         once(tmp_path, plan).__enter__()
 
 

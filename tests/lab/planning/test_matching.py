@@ -78,10 +78,10 @@ def test_parameters_agree_and_what_was_changed_is_told(ledger):
     assert change(gated, **{"model.width": 32, "model.feedforward": 64}) == before
     told = f"parameters {ledger.parameters(before):,} → {ledger.parameters(gated):,}"
     # That the base's decoder has softmax, too, the variant's field does not say.
-    base = "the base of the study, a Transformer that is none of its variants"
+    base = "the base of the study, a Transformer that is not one of its variants"
     assert found.lines[0] == f"matched to {base}: parameters {target:,}"
     assert f"feed-forward 64 → {gated.model.feedforward}, {told} (" in found.lines[3]
-    assert found.lines[1] == f"  softmax  as it is, parameters {target:,} (+0.00%)"
+    assert found.lines[1] == f"  softmax  unchanged, parameters {target:,} (+0.00%)"
 
 
 def test_no_other_feed_forward_width_comes_nearer(ledger):
@@ -145,14 +145,16 @@ def test_a_match_that_cannot_be_met_says_how_near_it_came(ledger):
     study = Study(BASE, over("model.width", wide=128), match="parameters")
     wide = ledger.parameters(change(BASE, **{"model.width": 128, "model.feedforward": 1}))
     words = (
-        f"match='parameters': wide comes no nearer than parameters {wide:,}, the base has "
-        f"{ledger.parameters(BASE):,} (+{100 * (wide / ledger.parameters(BASE) - 1):.2f}%, allowed are 2%), "
-        "at model.width=128, model.feedforward=1"
+        f"match='parameters': wide cannot be matched: the nearest is parameters {wide:,} at model.width=128, "
+        f"model.feedforward=1, the base has {ledger.parameters(BASE):,} "
+        f"(+{100 * (wide / ledger.parameters(BASE) - 1):.2f}%, at most 2% is allowed)"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         matched(study, ledger)
     fixed = Study(BASE, Variation({"both": {"model.width": 16, "model.feedforward": 8}}), match="parameters")
-    with pytest.raises(ValueError, match=r"both comes no nearer .* \(−.*%, allowed are 2%\), at model.width=16, "):
+    with pytest.raises(
+        ValueError, match=r"both cannot be matched: .* at model.width=16, .* \(−.*%, at most 2% is allowed\)$"
+    ):
         matched(fixed, ledger)
 
 
@@ -165,7 +167,7 @@ def test_the_decoding_state_is_matched_by_the_width_alone_at_the_longest_example
     assert two.model.width < 128
     assert off(ledger.state(two), ledger.state(base)) <= 0.02
     shape = ledger.problem(base).shape
-    assert found.lines[0].endswith(f" of an example of {shape.source_length} + {shape.target_length} tokens")
+    assert found.lines[0].endswith(f" for an example of {shape.source_length} + {shape.target_length} tokens")
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,9 @@ def test_a_model_without_widths_is_refused_by_name(ledger):
 def test_a_model_with_a_width_alone_is_matched_by_it(ledger):
     study = Study(Experiment(BASE.task, Wide()), over("model.size", three=3, four=4), match="parameters")
     assert matched(study, ledger).experiments["four"].model.width == 75
-    with pytest.raises(ValueError, match=r"comes no nearer than parameters 260, .* \(−13.33%, .* at model.width=1$"):
+    with pytest.raises(
+        ValueError, match=r"the nearest is parameters 260 at model.width=1, .* \(−13.33%, at most 2% is allowed\)$"
+    ):
         matched(replace(study, vary=over("model.size", big=260)), ledger)
 
 
@@ -240,7 +244,10 @@ def test_a_refusal_names_the_nearest_there_is(dearer, power, heads):
     if off(nearest, 3e5) <= 0.02:
         assert off(ledger.state(matched(study, ledger).experiments["linear"]), 3e5) <= 0.02
     else:
-        with pytest.raises(ValueError, match=f"linear comes no nearer than decoding state {nearest:,} B, the base has"):
+        with pytest.raises(
+            ValueError,
+            match=f"linear cannot be matched: the nearest is decoding state {nearest:,} B at .*, the base has",
+        ):
             matched(study, ledger)
 
 
@@ -263,7 +270,10 @@ def test_a_budget_of_flops_scales_what_is_counted_in_steps():
 def test_a_budget_that_whole_steps_cannot_meet_is_refused_but_not_in_a_preview():
     study = replace(two(budget="flops", **{"train.steps": 3}), quick={"train.steps": 1})
     ledger = Formula(dearer=2.2)
-    with pytest.raises(ValueError, match=r"^budget='flops': linear comes no nearer than .*, at train.steps=2$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^budget='flops': linear cannot meet the budget: the nearest is .* at train.steps=2, the base has",
+    ):
         matched(study, ledger)
     preview = replace(study, quick={"train.steps": 4})
     assert matched(preview, ledger, quick=True).experiments["linear"].train.steps == 3
@@ -297,14 +307,14 @@ def test_without_a_clock_seconds_are_left_for_when_it_runs():
     found = matched(study, Ledger())
     assert found.experiments == study.variants()
     assert found.lines == [
-        "trained for the seconds of softmax, the base of the study: how many steps those are is measured when it runs"
+        "trained for the seconds of softmax, the base of the study: the number of steps is measured when the study runs"
     ]
 
 
 def test_a_base_that_is_no_variant_is_told_by_its_model():
     found = matched(replace(two(budget="seconds"), vary=over("model.mechanism", linear=Linear())), Ledger())
     assert found.lines[0].startswith(
-        "trained for the seconds of the base of the study, a Transformer that is none of its variants: how many"
+        "trained for the seconds of the base of the study, a Transformer that is not one of its variants: the number"
     )
 
 
@@ -342,7 +352,7 @@ def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_pa
     assert (kept["match"], kept["budget"]) == ("parameters", "steps")
     assert kept["experiment"] == serialize.write(matched(STUDY, ledger).experiments["gated"])
     launch.run(STUDY, tmp_path)
-    with pytest.raises(ValueError, match=r"gated holds another configuration: model.feedforward was "):
+    with pytest.raises(ValueError, match=r"gated contains another configuration \(model.feedforward was "):
         launch.run(replace(STUDY, match=None), tmp_path)
 
 
@@ -360,7 +370,7 @@ def test_what_a_match_or_a_budget_makes_one_experiment_is_refused(ledger):
     sizes = over("model", small=BASE.model, large=replace(BASE.model, width=64))
     assert len(matched(Study(BASE, sizes), ledger).experiments) == 2
     with pytest.raises(
-        ValueError, match=r"^match='parameters': as solved, 'small' and 'large' are the same experiment"
+        ValueError, match=r"^match='parameters': after solving, 'small' and 'large' are the same experiment"
     ):
         matched(Study(BASE, sizes, match="parameters"), ledger)
     # Of a preview nothing is kept.

@@ -53,7 +53,7 @@ def test_what_a_begun_run_left_is_refused_until_it_is_asked_to_go(tmp_path):
     assert not any(plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True))
     (home / "result.json").write_text("{}")
     with pytest.raises(
-        FolderError, match=r"experiment\.json: is missing.*put it back, or --out DIR trains the run anew"
+        FolderError, match=r"experiment\.json is missing, but .*restore it, or set --out DIR to train the run again"
     ):
         plans(STUDY, STUDY.variants(), tmp_path, {})
     assert [plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True)] == [True, False, False]
@@ -83,5 +83,5 @@ def test_all_fields_of_another_configuration_are_named_and_nothing_advises_to_de
     line = str(error.value)
     assert sum(f"{path} was " in line for path in changes) == 8
     assert ("1 more" in line) == (count == 9)
-    assert line.endswith("; set as they were, these fields continue that run; --out DIR keeps both")
+    assert line.endswith("; restore these values to continue that run, or set another --out DIR to keep both")
     assert "fresh" not in line

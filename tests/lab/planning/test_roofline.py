@@ -22,10 +22,10 @@ def test_show_places_every_operation_of_every_variant(tmp_path, monkeypatch, cap
     (tmp_path / "small.py").write_text(EXPERIMENT)
     assert main(["show", str(tmp_path / "small.py"), "--roofline", "train.batch_size=4"]) == 0
     out = capsys.readouterr().out
-    assert "here: 100 GFLOP/s in float32 over 10 GB/s; compute is the limit from 10 FLOP a byte on" in out
-    assert "A100: 19.5 TFLOP/s in float32 over 2 TB/s; compute is the limit from 9.75 FLOP a byte on" in out
-    assert "bfloat16" not in out.split("One forward pass")[1]
-    tables = out.split("One forward pass")[1]
+    assert "here: 100 GFLOP/s in float32 over 10 GB/s; compute-bound from 10 FLOP/B" in out
+    assert "A100: 19.5 TFLOP/s in float32 over 2 TB/s; compute-bound from 9.75 FLOP/B" in out
+    assert "bfloat16" not in out.split("Operations of one forward pass")[1]
+    tables = out.split("Operations of one forward pass")[1]
     assert "\nsoftmax\n" in tables
     assert "\nlinear\n" in tables
     assert tables.count("[16 16]") >= 2
@@ -37,6 +37,6 @@ def test_numbers_of_two_bytes_stand_beside_machines_that_compute_in_them(tmp_pat
     monkeypatch.setattr(measure, "machine", lambda: HERE)
     (tmp_path / "small.py").write_text(EXPERIMENT)
     assert main(["show", str(tmp_path / "small.py"), "--roofline", "model.dtype=bfloat16"]) == 0
-    out = capsys.readouterr().out.split("One forward pass")[1]
-    assert "A100: 312 TFLOP/s in bfloat16 over 2 TB/s; compute is the limit from 156 FLOP a byte on" in out
+    out = capsys.readouterr().out.split("Operations of one forward pass")[1]
+    assert "A100: 312 TFLOP/s in bfloat16 over 2 TB/s; compute-bound from 156 FLOP/B" in out
     assert "A100: 19.5" not in out

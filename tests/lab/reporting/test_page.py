@@ -200,8 +200,8 @@ def test_numbers_that_are_not_finite_are_shown_as_failed(study):
     [
         ("result.json", "{", "linear/result.json: not JSON"),
         ("result.json", '{"metrics": {}}', "linear/result.json: the field 'seeds' is missing"),
-        ("maps.json", '{"examples": []}', "linear/maps.json: it does not begin with its sha256"),
-        ("experiment.json", "[]", "linear/experiment.json: a JSON object was expected"),
+        ("maps.json", '{"examples": []}', "linear/maps.json: the checksum sha256 is missing"),
+        ("experiment.json", "[]", "linear/experiment.json: expected a JSON object"),
         ("metrics.jsonl", "x\n{}", "linear/metrics.jsonl, line 1: not JSON"),
         ("maps.json", {"source": [], "target": [], "layers": [1]}, "linear/maps.json: layers"),
         ("maps.json", {"examples": 3}, "linear/maps.json: examples must be a list"),

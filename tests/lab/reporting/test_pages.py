@@ -39,8 +39,8 @@ def test_the_exit_code_is_that_of_the_first(studies, monkeypatch, capsys, first,
     monkeypatch.setattr(pages, "report", failing)
     assert main(["report", str(studies), "--debug"]) == code
     err = capsys.readouterr().err
-    assert f"attnlab: error: no page of {studies}/b: unexpected KeyError: 'x'; --debug shows where\n" in err
-    assert 'raise DataError("gone") if' in err, "--debug shows where"
+    assert f"attnlab: error: no page of {studies}/b: unexpected KeyError: 'x'; --debug shows the traceback\n" in err
+    assert 'raise DataError("gone") if' in err, "--debug shows the traceback"
 
 
 def test_one_alone_is_refused_as_it_is(studies, capsys):

@@ -106,7 +106,7 @@ def test_a_study_asks_for_all_pairs_in_its_file_or_on_the_command_line(tmp_path)
     write_study_file(tmp_path, found)
     assert all(one["all_pairs"] is True and one["against"] is None for one in read_study_file(tmp_path).values())
     (note,) = write_study_file(tmp_path, asked)
-    assert note == "the study compares other pairs of variants than before: verdicts are corrected for those"
+    assert note == "the study compares other pairs of variants than before; verdicts are corrected for the new pairs"
     assert not any("all_pairs" in one for one in read_study_file(tmp_path).values())
     with pytest.raises(ValueError, match=r"^against='b' must be all: "):
         apply(asked, ["against=b"])

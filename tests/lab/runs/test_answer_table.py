@@ -50,7 +50,7 @@ def test_a_column_that_nobody_has_is_left_out(tmp_path):
 def test_a_long_table_ends_within_its_bound_and_says_so(tmp_path):
     path = tmp_path / "answers.tsv"
     said = write_answers(path, {0: [Row("x" * 98, "y", "z")] * 1000}, "", most=5_000)
-    assert said == "answers.tsv holds the first 48 of 1,000 examples of the test"
+    assert said == "answers.tsv contains only the first 48 of 1,000 test examples"
     assert len(read(path)) == 48
     assert path.stat().st_size <= 5_000
 

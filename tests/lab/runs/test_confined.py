@@ -29,16 +29,16 @@ def test_a_link_in_a_run_is_refused_wherever_it_leads(run, name):
             path.rmdir()
         path.unlink(missing_ok=True)
         path.symlink_to(target)
-        with pytest.raises(FolderError, match=rf"{name} is a link"):
+        with pytest.raises(FolderError, match=rf"{name} is a symbolic link"):
             confined(run)
 
 
 def test_a_run_and_a_study_that_are_links_are_refused(run):
     (run.parent / "linear").symlink_to(run.parents[2] / "other")
-    with pytest.raises(FolderError, match="linear is a link"):
+    with pytest.raises(FolderError, match="linear is a symbolic link"):
         confined(run.parent / "linear")
     (run.parents[1] / "reverse").symlink_to(run.parent)
-    with pytest.raises(FolderError, match="reverse is a link"):
+    with pytest.raises(FolderError, match="reverse is a symbolic link"):
         confined(run.parents[1] / "reverse" / "softmax")
 
 

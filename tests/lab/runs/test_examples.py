@@ -26,9 +26,12 @@ def test_several_examples_and_the_one_of_an_older_run(tmp_path):
         ({"examples": 1}, "examples must be a list"),
         ({"examples": [1]}, "source and target must be lists"),
         ({"examples": [{**ONE, "layers": [1, [2]]}]}, r"layers must be numbers \[L H T S\]"),
-        ({"examples": [{**ONE, "target": ["x", "y"]}]}, r"layers are \[1, 1, 1, 2\], not \[L, H, 2, 2\]"),
-        ({"examples": [{**ONE, "source": [], "layers": [[[[]]]]}]}, "layers are"),
-        ({"examples": [ONE, {**ONE, "layers": ONE["layers"] * 2}]}, "examples must agree in layers and heads"),
+        ({"examples": [{**ONE, "target": ["x", "y"]}]}, r"layers have shape \[1, 1, 1, 2\], expected \[L, H, 2, 2\]"),
+        ({"examples": [{**ONE, "source": [], "layers": [[[[]]]]}]}, "layers have shape"),
+        (
+            {"examples": [ONE, {**ONE, "layers": ONE["layers"] * 2}]},
+            "all examples must have the same number of layers and heads",
+        ),
     ],
 )
 def test_what_is_broken_is_named(tmp_path, maps, complaint):

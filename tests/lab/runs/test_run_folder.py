@@ -105,7 +105,7 @@ def test_a_broken_line_before_the_last_is_named(folder, broken):
     ("content", "complaint"),
     [
         ("", "not JSON"),
-        (json.dumps(RESULT), "does not begin with its sha256"),
+        (json.dumps(RESULT), "the checksum sha256 is missing"),
         ('{"metrics": ', "not JSON"),
         ('{"metrics": NaN}', "NaN"),
         ("[1]", "object"),
@@ -154,7 +154,7 @@ def test_a_file_of_another_run_is_refused(folder, tmp_path, name):
         run.write("maps", MAPS)
         run.append_metrics([row(1)])
     folder.file(name).write_bytes(other.file(name).read_bytes())
-    with pytest.raises(FolderError, match="another run's"):
+    with pytest.raises(FolderError, match="belongs to another run"):
         folder.metrics() if name == "metrics" else folder.read(name)
 
 
@@ -162,10 +162,10 @@ def test_a_row_that_is_lost_is_found(folder):
     folder.append_metrics([row(1), row(2), row(3)])
     lines = folder.file("metrics").read_bytes().splitlines(keepends=True)
     folder.file("metrics").write_bytes(lines[0] + lines[2])
-    with pytest.raises(FolderError, match=r"metrics\.jsonl, line 2: it was altered, or rows before it were"):
+    with pytest.raises(FolderError, match=r"metrics\.jsonl, line 2: the checksum crc32 does not match"):
         folder.metrics()
     folder.file("metrics").write_bytes(lines[0] + lines[1])
-    with pytest.raises(FolderError, match="the rows up to step 3, where a checkpoint was saved, are lost"):
+    with pytest.raises(FolderError, match="rows up to step 3, the step of a checkpoint, are missing"):
         folder.truncate_metrics(3)
 
 
@@ -285,5 +285,5 @@ def test_a_folder_of_another_format_is_refused_with_the_version_that_reads_it(fo
     assert json.loads(folder.file("experiment").read_text())["format"] == 2
     more = {} if found == 1 else {"format": found}  # the first version wrote no number
     folder.file("experiment").write_bytes(json_file.sealed(EXPERIMENT | more, 1, b"experiment"))
-    with pytest.raises(FolderError, match=f"run folder format {found!r}, expected 2: {reader} reads this run$"):
+    with pytest.raises(FolderError, match=f"run folder format {found!r}, expected 2; use {reader} to read this run$"):
         folder.read("experiment")

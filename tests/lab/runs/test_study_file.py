@@ -73,7 +73,7 @@ def test_what_is_no_variant_any_more_is_named_and_left_out(tmp_path):
     two = replace(THREE, variants={name: THREE.variants[name] for name in ("softmax", "delta")})
     changed = replace(STUDY, vary=two, published={})
     (note,) = write_study_file(tmp_path, changed)
-    assert note.startswith("linear is no variant of this study any more")
+    assert note.startswith("linear is no longer a variant of this study")
     assert write_study_file(tmp_path, changed) == []
     assert {one.name for one in outcomes(tmp_path)} == {"softmax", "delta"}
 
@@ -133,7 +133,7 @@ def test_one_that_was_altered_is_named(tmp_path):
 def test_fresh_gets_past_one_that_cannot_be_read(tmp_path):
     write_study_file(tmp_path, STUDY)
     (tmp_path / "study.json").write_text("{")
-    with pytest.raises(FolderError, match="remove that file alone, and the next run writes it anew"):
+    with pytest.raises(FolderError, match="remove only that file, and the next run writes it again"):
         write_study_file(tmp_path, STUDY)
     assert write_study_file(tmp_path, STUDY, fresh=True) == []
     assert order(tmp_path) == ["softmax", "linear", "delta"]

@@ -72,8 +72,8 @@ def test_nothing_is_left_beside_it(write, tmp_path):
     [
         ("study = (", "dates.py:1: '(' was never closed"),
         ("x = 1\nif x\n", "dates.py:2: expected ':'"),
-        ("x = 1", "dates.py: no `study` in it; it must say study = Study("),
-        ("study = 3", "dates.py: its `study` is of class int; it must say"),
+        ("x = 1", "dates.py: no `study` is defined; expected study = Study("),
+        ("study = 3", "dates.py: `study` is of type int; expected study = Study("),
         ("x = 1\n\nraise ValueError('heads=3 must divide')", "dates.py:3: heads=3 must divide"),
         (
             "import nowhere_to_be_found",
@@ -87,7 +87,7 @@ def test_nothing_is_left_beside_it(write, tmp_path):
         ),
         (WORKS.replace("few=1", "few=-1"), "dates.py:9: train.steps=-1 must be at least 1"),
         (WORKS.replace("Transformer())", "Transformer(), trian=1)"), "dates.py:9: TypeError: "),
-        (WORKS.replace("Reverse()", "None"), "dates.py: task=None must be a task, such as attnlab.TASKS holds"),
+        (WORKS.replace("Reverse()", "None"), "dates.py: task=None must be a task, for example one of attnlab.TASKS"),
         (WORKS.replace("Transformer()", "Transformer"), "dates.py: model=<class "),
         (
             WORKS.replace('"which?"', 'published={"fiw": 0.5}'),
@@ -116,11 +116,11 @@ def test_data_that_is_missing_is_no_fault_of_the_file(write):
 
 def test_a_file_that_is_not_there_names_those_that_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"^x.py: no such experiment file; there are: none in ./experiments$"):
+    with pytest.raises(ValueError, match=r"^x.py: no such experiment file; known: none in ./experiments$"):
         load_study("x.py")
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "dates.py").write_text(WORKS)
-    with pytest.raises(ValueError, match=r"there are: experiments/dates.py$"):
+    with pytest.raises(ValueError, match=r"known: experiments/dates.py$"):
         load_study("x.py")
     with pytest.raises(ValueError, match="no such experiment file"):
         load_study("experiments")
@@ -148,7 +148,7 @@ def test_a_file_of_code_is_run_for_what_it_adds(write, monkeypatch):
     [
         ("x = 1\n1 / 0", "own.py:2: ZeroDivisionError: division by zero"),
         ("x = (", "own.py:1: '(' was never closed"),
-        (None, "own.py: no such file of code"),
+        (None, "own.py: no such Python file"),
     ],
 )
 def test_a_file_of_code_that_fails_is_named_with_its_line(write, tmp_path, text, words):

@@ -18,7 +18,7 @@ def notes(study, *given):
 
 def test_attentions_that_a_mechanism_does_not_reach_are_told():
     own = replace(VARIED, base=change(EXPERIMENT, **{"model.cross": Softmax(), "model.encoder": Softmax()}))
-    told = "model.mechanism=linear leaves as it is: model.encoder and model.cross of linear"
+    told = "model.mechanism=linear does not change: model.encoder and model.cross of linear"
     assert notes(own, "model.mechanism=linear") == [told]
     assert notes(own, "model.mechanism=linear", "model.encoder=linear") == [told.replace("model.encoder and ", "")]
     assert notes(own, "model.mechanism=linear", "model.encoder=none", "model.cross=none") == []
@@ -31,14 +31,14 @@ def test_each_variant_is_told_by_what_it_has_of_its_own():
     study = Study(base, over("model.cross", shared=None, linear=Linear(), softmax=Softmax()))
     (told,) = notes(study, "model.mechanism=linear")
     parts = ["model.among of shared, linear, softmax", "model.cross of linear, softmax"]
-    assert told == f"model.mechanism=linear leaves as it is: {'; '.join(parts)}"
+    assert told == f"model.mechanism=linear does not change: {'; '.join(parts)}"
 
 
 def test_what_varies_and_serves_nothing_is_told():
     given = ["model.encoder=softmax", "model.decoder=softmax", "model.cross=linear"]
     assert notes(VARIED, *given[:2]) == []
     (told,) = notes(VARIED, *given)
-    assert told == f"{' '.join(given)} leaves nothing to the model.mechanism that is varied, in softmax, linear"
+    assert told == f"with {' '.join(given)}, the varied model.mechanism has no effect in softmax, linear"
     # Where it does not vary, nothing is lost.
     assert notes(Study(EXPERIMENT), *given) == []
 

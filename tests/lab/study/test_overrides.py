@@ -146,14 +146,14 @@ def test_a_name_that_is_no_value_says_how_a_variant_is_chosen(toy):
         apply(study, ["model.mechanism=series"])
     # The name of a variant, whose value is another: which is meant is not known.
     named = toy.vary("model.mechanism", linear=toy.Softmax(), other=toy.Softmax(block=3))
-    words = "model.mechanism=linear is the value of no variant; variant=linear selects the variant of that name"
+    words = "no variant has model.mechanism=linear; variant=linear selects the variant of that name"
     with pytest.raises(ValueError, match=f"^{words}$"):
         apply(named, ["model.mechanism=linear"])
 
 
 def test_more_variants_than_the_one_so_named_are_told_with_how_it_alone_is_chosen():
     (told,) = apply(load_study(EXPERIMENTS / "cora.py"), ["model=gat"]).notes
-    assert told == "model=gat selects 3 of 4 variants: gat, dot, linear; variant=gat selects that one alone"
+    assert told == "model=gat selects 3 of 4 variants: gat, dot, linear; variant=gat selects only that one"
 
 
 def test_variants_of_the_class_named(toy):
@@ -165,8 +165,8 @@ def test_what_is_chosen_among_variants_is_told_where_others_are_left_out(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     assert apply(study, ["model.mechanism=linear"]).notes == ("model.mechanism=linear selects 2 of 3 variants: a, c",)
     assert apply(study, ["model.mechanism=softmax-blocks"]).notes == (
-        "model.mechanism=softmax-blocks is the value of no variant, and is set in all 3 variants",
-        "a, b, c are one variant now: softmax-blocks",
+        "no variant has model.mechanism=softmax-blocks, so it is set in all 3 variants",
+        "a, b, c are now one variant, softmax-blocks",
     )
     # Nothing is left out, and nothing is said.
     assert apply(study, ["model.mechanism.score=cosine", "model.width=128"]).notes == ()
@@ -178,8 +178,8 @@ def test_a_value_that_no_variant_has_goes_where_the_field_is():
     study = apply(load_study(EXPERIMENTS / "cora.py"), ["model.mechanism=performer"])
     assert {name: type(each.model).__name__ for name, each in study.variants().items()} == {"performer": "Gat"}
     assert study.notes == (
-        "model.mechanism=performer is the value of no variant, and is set in the 3 of 4 variants that have it",
-        "gat, dot, linear are one variant now: performer",
+        "no variant has model.mechanism=performer, so it is set in the 3 of 4 variants that have this field",
+        "gat, dot, linear are now one variant, performer",
     )
     detr = apply(load_study(EXPERIMENTS / "detr.py"), ["model.mechanism=performer"])
     assert {name: each.model.anchored for name, each in detr.variants().items()} == {
@@ -227,8 +227,8 @@ def test_a_mechanism_inside_another_is_another_value_and_that_is_told(name):
     names = ["lists-linear", "text-linear", "pairs-linear", "pixels-linear", "curves-linear"]
     assert list(found.variants()) == names
     assert found.notes == (
-        f"model.mechanism=linear selects 5 of {len(study.variants())} variants: {', '.join(names)}; "
-        "not induction-linear, recall-linear, where it stands inside another",
+        f"model.mechanism=linear selects 5 of {len(study.variants())} variants: {', '.join(names)}, "
+        "but not induction-linear, recall-linear, where another value wraps it",
     )
 
 
@@ -239,7 +239,9 @@ def test_a_mechanism_put_inside_another_names_the_variants_and_those_that_become
     before = study.variants()["recall-softmax"]
     inside = replace(before.model.mechanism, mechanism=MECHANISMS["sigmoid"])
     assert found.variants() == {"recall-sigmoid": change(before, **{"model.mechanism": inside})}
-    assert re.fullmatch(r"recall-softmax(, recall-.* are one variant now:| is now) recall-sigmoid", found.notes[-1])
+    assert re.fullmatch(
+        r"recall-softmax(, recall-.* are now one variant,| is now named) recall-sigmoid", found.notes[-1]
+    )
 
 
 def test_what_stood_around_another_is_told_where_it_is_replaced():
@@ -247,8 +249,8 @@ def test_what_stood_around_another_is_told_where_it_is_replaced():
     assert only(found).model.mechanism == MECHANISMS["sigmoid"]
     assert list(found.variants()) == ["recall-sigmoid"]
     assert found.notes[1] == (
-        "model.mechanism=sigmoid is the value of no variant, and is set in all 8 variants; what stood there was around "
-        "another: model.mechanism.mechanism=sigmoid changes that one alone"
+        "no variant has model.mechanism=sigmoid, so it is set in all 8 variants; this replaces a value that "
+        "wraps another, and model.mechanism.mechanism=sigmoid changes only the wrapped one"
     )
 
 
@@ -256,7 +258,7 @@ def test_variants_that_a_number_below_makes_one_are_one(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     found = apply(study, ["model.mechanism.block=8"])
     assert list(found.variants()) == ["a", "b"]
-    assert found.notes == ("a, c are one variant now: a",)
+    assert found.notes == ("a, c are now one variant, a",)
 
 
 def test_another_task_keeps_what_the_study_set():
@@ -288,8 +290,8 @@ def test_varied_numbers(toy):
     assert {name: each.model.width for name, each in found.variants().items()} == {"width-96": 96}
     assert found.base.model.width == 96
     assert found.notes == (
-        "model.width=96 is the value of no variant, and is set in all 2 variants",
-        "narrow, wide are one variant now: width-96",
+        "no variant has model.width=96, so it is set in all 2 variants",
+        "narrow, wide are now one variant, width-96",
     )
     with pytest.raises(ValueError, match=r"^model.width='x' must be a whole number$"):
         apply(study, ["model.width=x"])
@@ -320,7 +322,7 @@ def test_an_override_below_a_varied_field_reaches_what_variants_are_made_equal_t
     found = apply(study, ["model=cnn", "model.patch=5"])
     assert found.base.model.patch == 5
     assert found.variants()["cnn-all"] == study.variants()["cnn-all"]
-    assert found.notes[-1] == "model.patch=5 reaches no variant, only what they are made equal to"
+    assert found.notes[-1] == "model.patch=5 changes no variant, only the base that they are matched to"
     # What is made equal to nothing has nothing to reach.
     with pytest.raises(ValueError, match=r"model.patch: no variant has a field 'patch'"):
         apply(study, ["match=none", "model=cnn", "model.patch=5"])
@@ -392,13 +394,16 @@ REFUSED = [
     ("model.tied=yes", "model.tied='yes' must be true or false"),
     ("model.norm=batch", "model.norm='batch' must be one of layer, rms"),
     ("model.hidden=x", "model.hidden='x' must be a whole number, or none"),
-    ("model.window=1", "model.window='1' must be 2 whole numbers with a comma between"),
+    ("model.window=1", "model.window='1' must be 2 whole numbers separated by commas"),
     ("model=3", "model='3' is not known; known: net"),
     ("model=nett", "model='nett' is not known; nearest: 'net'; known: net"),
     ("model.mechanism=sofmax", "model.mechanism='sofmax' is not known; nearest: 'softmax'; known: softmax, "),
     ("model.mechanism=None", "model.mechanism='None' is not known"),
     ("model.mechanism=__import__('os')", "model.mechanism=\"__import__('os')\" is not known"),
-    ("model.mechanism.blok=1", "model.mechanism.blok: no variant has a field 'blok' there; nearest: 'block'"),
+    (
+        "model.mechanism.blok=1",
+        "model.mechanism.blok: no variant has a field 'blok' in model.mechanism; nearest: 'block'",
+    ),
     ("model.mechanism.block=x", "model.mechanism.block='x' must be a whole number"),
     ("model.mechanism.block=0", "model.mechanism: block=0 must be at least 1"),
     ("model.mechanism.feature=tailor", "model.mechanism.feature='tailor' is not known; nearest: 'taylor'"),

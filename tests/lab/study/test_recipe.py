@@ -135,14 +135,14 @@ def test_a_field_that_is_varied_is_set_in_every_variant():
 
 
 def test_a_model_that_is_a_part_of_variants_names_is_not_taken_for_another():
-    words = "model=recurrent is the value of no variant; variant=recurrent-hun,recurrent-jpn selects the variants of"
+    words = "no variant has model=recurrent; variant=recurrent-hun,recurrent-jpn selects the variants of"
     with pytest.raises(ValueError, match=f"^{words} that name$"):
         resolved("sigmorphon", "model=recurrent")
 
 
 def test_a_task_without_files_of_your_own_names_those_that_read_them():
     with pytest.raises(
-        ValueError, match=r"^task.train: Spoken has no field 'train'.*; of your own files: task=sounds$"
+        ValueError, match=r"^task.train: Spoken has no field 'train'.*; to read your own files, set task=sounds$"
     ):
         resolved("spoken_digits", "task.train=DIR")
 

@@ -110,7 +110,7 @@ def test_one_s_own_mechanism_is_added_first(toy):
     written = write(config)
     assert read(written) == config
     del toy.tables["MECHANISMS"]["mine"]
-    hint = "add it first: attnlab.MECHANISMS['mine'] = … (in a shell, --code FILE runs"
+    hint = "add it first: attnlab.MECHANISMS['mine'] = … (on the command line in a Python file given by --code FILE"
     with pytest.raises(ValueError, match=f"^model.mechanism='mine' is not known; .*{re.escape(hint)}"):
         read(written)
 
@@ -147,7 +147,7 @@ def edited(toy, path, value):
         (
             ("model", "name"),
             "nett",
-            "model='nett' is not known; nearest: 'net'; known: net; one's own: add it",
+            "model='nett' is not known; nearest: 'net'; known: net; if it is your own, add it",
         ),
         (("model", "registry"), ["os"], "model: registry \"['os']\" is not known"),
         (("model", "name"), {}, "model='{}' is not known"),
@@ -160,12 +160,12 @@ def edited(toy, path, value):
         (
             ("model", "fields", "mechanism"),
             {"a": 1},
-            "model.mechanism: an object that says no registry and no name",
+            "model.mechanism: expected an object with registry and name",
         ),
         (("model", "fields", "mechanism", "fields", "blok"), 1, "model.mechanism.blok: Softmax has no field"),
-        (("model", "fields", "mechanism"), {}, "model.mechanism: an object that says no registry"),
+        (("model", "fields", "mechanism"), {}, "model.mechanism: expected an object with registry"),
         (("task",), "copy", "task='copy' must be an object with registry and name"),
-        (("task",), {"class": "os.system"}, "task: an object that says no registry and no name"),
+        (("task",), {"class": "os.system"}, "task: expected an object with registry and name"),
     ],
 )
 def test_what_was_altered_gets_one_line_with_the_path(toy, path, value, words):

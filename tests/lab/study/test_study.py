@@ -83,8 +83,8 @@ def test_what_cannot_work_is_refused_when_built(toy):
         ("question", 3, "question=3 must be text"),
         ("name", 3, "name=3 must be text"),
         ("margin", "0.1", "margin='0.1' must be a number, or none"),
-        ("quick", 2, "quick=2 must be a dict: fields with their values"),
-        ("published", {1: 2}, "published={1: 2} must be a dict: variants with their numbers"),
+        ("quick", 2, "quick=2 must be a dict of fields with their values"),
+        ("published", {1: 2}, "published={1: 2} must be a dict of variants with their numbers"),
         ("published", {"a": "0.5"}, "published: a='0.5' must be a finite number"),
         ("published", {"a": math.nan}, "published: a=nan must be a finite number"),
     ],
@@ -104,12 +104,12 @@ def test_an_experiment_trains_by_default(toy):
         ({"heads": 2.0}, "model.heads=2.0 must be a whole number"),
         ({"norm": "foo"}, "model.norm='foo' must be one of layer, rms"),
         ({"cross": 3}, "model.cross=3 must be a Mechanism, set field by field, or none"),
-        ({"window": (1, 2, 3)}, "model.window=(1, 2, 3) must be 2 whole numbers with a comma between"),
+        ({"window": (1, 2, 3)}, "model.window=(1, 2, 3) must be 2 whole numbers separated by commas"),
         ({"tied": 1}, "model.tied=1 must be true or false"),
-        ({"window": (2**32, 0)}, "model.window=(4294967296, 0) must be less than 2³² in size"),
-        ({"dropout": math.nan}, "model.dropout=nan must be a finite number that float32 holds"),
-        ({"dropout": -math.inf}, "model.dropout=-inf must be a finite number that float32 holds"),
-        ({"dropout": 1e39}, "model.dropout=1e+39 must be a finite number that float32 holds"),
+        ({"window": (2**32, 0)}, "model.window=(4294967296, 0) must be less than 2³² in absolute value"),
+        ({"dropout": math.nan}, "model.dropout=nan must be a number that is finite in float32"),
+        ({"dropout": -math.inf}, "model.dropout=-inf must be a number that is finite in float32"),
+        ({"dropout": 1e39}, "model.dropout=1e+39 must be a number that is finite in float32"),
     ],
 )
 def test_an_experiment_checks_the_kind_of_every_field(toy, changes, words):
@@ -122,7 +122,7 @@ def test_an_experiment_checks_the_whole_tree(toy):
         Experiment(toy.Copy(), toy.Net(mechanism=toy.Linear(block=8.0)))
     with pytest.raises(ValueError, match=r"^train=3 must be a Train, set field by field$"):
         Experiment(toy.Copy(), toy.Net(), 3)
-    with pytest.raises(ValueError, match=r"^task.languages='en' must be texts with commas between$"):
+    with pytest.raises(ValueError, match=r"^task.languages='en' must be texts separated by commas$"):
         Experiment(toy.Copy(languages="en"), toy.Net())
 
 
@@ -165,8 +165,8 @@ def test_a_comparison_is_against_a_variant_before(toy):
     for against, words in (
         ({"long": "midle"}, "against: no variant 'midle'.*middle"),
         ({"lnog": "middle"}, "against: no variant 'lnog'.*long"),
-        ({"short": "long"}, "against: 'short' must stand behind 'long'"),
-        ({"long": "long"}, "must stand behind"),
+        ({"short": "long"}, "against: 'short' must come after 'long'"),
+        ({"long": "long"}, "must come after"),
         ({"long": 3}, "against"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -175,5 +175,5 @@ def test_a_comparison_is_against_a_variant_before(toy):
 
 @pytest.mark.parametrize("margin", [0.0, -0.01, float("nan"), float("inf")])
 def test_a_margin_is_above_zero(toy, margin):
-    with pytest.raises(ValueError, match=r"^margin=.* must be above 0: no two measurements"):
+    with pytest.raises(ValueError, match=r"^margin=.* must be above 0 and finite$"):
         Study(toy.base, margin=margin)

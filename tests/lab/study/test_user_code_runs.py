@@ -56,7 +56,7 @@ def test_it_is_asked_with_the_file_that_defines_it(folder, asked, monkeypatch, c
     assert main(asked) == 4
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("attnlab: error: base/experiment.json: model.mechanism='mine' is not known; ")
-    assert "(in a shell, --code FILE runs a Python file that does; in Python, import it)" in line
+    assert "(on the command line in a Python file given by --code FILE, in Python by an import)" in line
     assert line.endswith("; it was trained with Mine, of own.py")
     assert main([*asked, "--code", "own.py"]) == 0
     out, err = capsys.readouterr()

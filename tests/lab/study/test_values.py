@@ -61,11 +61,11 @@ def test_texts_become_values(annotation, given, value):
         (bool, "1", "must be true or false"),
         (Literal["a", "b"], "c", "must be one of a, b"),
         (int | None, "x", "must be a whole number, or none"),
-        (int | tuple[int, ...], "1,x", "must be a whole number, or whole numbers with commas between"),
-        (tuple[int, int], "1", "must be 2 whole numbers with a comma between"),
-        (tuple[int, int], "1,2,3", "must be 2 whole numbers with a comma between"),
-        (Any, "3", "must be a value that only an experiment file can give"),
-        (Callable, "print", "must be a value that only an experiment file can give"),
+        (int | tuple[int, ...], "1,x", "must be a whole number, or whole numbers separated by commas"),
+        (tuple[int, int], "1", "must be 2 whole numbers separated by commas"),
+        (tuple[int, int], "1,2,3", "must be 2 whole numbers separated by commas"),
+        (Any, "3", "must be a value that only an experiment file can set"),
+        (Callable, "print", "must be a value that only an experiment file can set"),
     ],
 )
 def test_what_does_not_fit_says_what_would(annotation, given, words, capfd):

@@ -36,7 +36,7 @@ def test_variations_are_zipped_one_with_one():
         zipped(width, over("model.heads", few=2))
     with pytest.raises(ValueError, match=r"^vary: model.width is set by two of the variations$"):
         zipped(width, over("model.width", a=1, b=2))
-    with pytest.raises(ValueError, match="'small' would be zipped with 'large': give the names in one order"):
+    with pytest.raises(ValueError, match="'small' would be zipped with 'large'; give the names in the same order"):
         zipped(width, over("model.heads", large=4, small=2))
     with pytest.raises(ValueError, match="at least one variant"):
         zipped()
@@ -55,9 +55,11 @@ def test_names_that_would_be_one_folder_are_refused():
     # "a-b-c" twice: as a dict, the second would take the place of the first.
     with pytest.raises(ValueError, match=r"^vary: the name 'a-b-c' is given twice$"):
         product(over("model.heads", **{"a": 2, "a-b": 4}), over("model.width", **{"b-c": 8, "c": 16}))
-    with pytest.raises(ValueError, match=r"^vary: the names 'relu' and 'ReLU' would be one folder on some systems$"):
+    with pytest.raises(
+        ValueError, match=r"^vary: the names 'relu' and 'ReLU' would be the same folder on some systems$"
+    ):
         over("model.norm", relu="layer", ReLU="rms")
-    with pytest.raises(ValueError, match="would be one folder"):
+    with pytest.raises(ValueError, match="would be the same folder"):
         over("model.norm", **{"é": "layer", "e\u0301": "rms"})
 
 
@@ -65,5 +67,5 @@ def test_names_that_would_be_one_folder_are_refused():
     "name", ["report.html", "table.csv", "Answer.PNG", "learning.png", "study.json", "seconds.json"]
 )
 def test_names_of_a_study_s_own_files_are_refused(name):
-    with pytest.raises(ValueError, match="ends as a file does that a study keeps beside its variants"):
+    with pytest.raises(ValueError, match=r"must not end in one of \.json, \.html, \.csv, \.png$"):
         over("model.width", **{"first": 8, name: 16})

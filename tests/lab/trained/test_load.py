@@ -54,7 +54,7 @@ def test_an_older_run_without_source_marks_is_asked_as_it_was_trained(tmp_path):
         assert (found.step, found.problem.source_marks) == (12, "none")
         assert found.problem.encode_prompt("1 2 3")["source"].tolist() == [[4, 5, 6, 0, 0, 0, 0, 0]]
     study = Study(EXPERIMENT, name="old")
-    with pytest.raises(ValueError, match=r"another configuration: task\.source_marks was 'none', now 'end'; "):
+    with pytest.raises(ValueError, match=r"another configuration \(task\.source_marks was 'none', now 'end'\); "):
         plans(study, study.variants(), tmp_path, {})
     same = Study(experiment, name="old")
     (plan,) = plans(same, same.variants(), tmp_path, {})

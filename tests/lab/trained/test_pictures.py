@@ -52,10 +52,10 @@ def test_a_problem_that_draws_nothing_keeps_nothing():
 @pytest.mark.parametrize(
     ("entry", "what"),
     [
-        ({"caption": "x", "png": "%%%"}, "picture 0 is no base64"),
-        ({"caption": "x", "png": "AAAA"}, "picture 0 must be a caption and a PNG"),
-        ({"png": "iVBORw0KGgo="}, "picture 0 must be a caption and a PNG"),
-        (7, "picture 0 must be a caption and a PNG"),
+        ({"caption": "x", "png": "%%%"}, "picture 0 is not valid base64"),
+        ({"caption": "x", "png": "AAAA"}, "picture 0 must have a caption and a PNG file"),
+        ({"png": "iVBORw0KGgo="}, "picture 0 must have a caption and a PNG file"),
+        (7, "picture 0 must have a caption and a PNG file"),
     ],
     ids=["letters", "other-bytes", "no-caption", "number"],
 )

@@ -368,7 +368,7 @@ def test_no_file_is_replaced_and_answers_may_go_to_standard_output(trained, tmp_
     before = default.read_bytes()
     capsys.readouterr()
     assert main(["score", str(folder), file]) == 2
-    assert "answers-test.tsv exists and is not replaced: --out FILE names another place" in capsys.readouterr().err
+    assert "answers-test.tsv already exists; set another file with --out FILE" in capsys.readouterr().err
     assert main(["score", str(folder), file, "--out", str(default)]) == 2
     assert main(["score", str(folder), file, "--out", str(tmp_path)]) == 2
     assert main(["score", str(folder), file, "--json", str(tmp_path / "x.txt"), "--out", "-"]) == 2
@@ -388,5 +388,5 @@ def test_a_run_that_cannot_be_written_says_where_answers_may_go(trained, monkeyp
 
     monkeypatch.setattr("attnlab.cli.score.check_place", refuse)
     assert main(["score", str(folder), file]) == 4
-    assert "Permission denied: --out FILE names another place" in capsys.readouterr().err
+    assert "Permission denied; set another file with --out FILE" in capsys.readouterr().err
     assert main(["score", str(folder), file, "--out", "-"]) == 0
