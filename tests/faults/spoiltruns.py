@@ -150,7 +150,7 @@ CASES = [
     _step(lambda: None, "holds no checkpoint of step 7; of these: 6, 12", "7"),
     _step(lambda: None, "holds no checkpoint of step 120", "120"),
     _read(lambda: [_cut(place / "manifest.json") for place in (OLDER, NEWEST)], "no checkpoint in "),
-    _read(lambda: shutil.rmtree(NEWEST.parent), "base is finished, and its checkpoints are gone"),
+    _read(lambda: shutil.rmtree(NEWEST.parent), "base is finished but has no checkpoints left"),
     _read(lambda: _put(NEWEST.parent, b"x"), "checkpoint"),
     # The files of a run.
     _read(lambda: JSON.unlink(), "base is not a run folder; it would hold experiment.json"),
@@ -190,7 +190,7 @@ CASES = [
     _read(lambda: shutil.rmtree("runs"), "runs holds no runs", 4, ["report", "runs"]),
     _read(lambda: _put(Path("runs"), b"x"), "runs holds no runs", 4, ["report", "runs"]),
     _read(lambda: _put(JSON, None), "holds no runs", 4, ["report", "runs/one"]),
-    _read(lambda: shutil.rmtree(NEWEST.parent), "its checkpoints are gone", 4, ["inspect", *SAMPLE[1:]]),
+    _read(lambda: shutil.rmtree(NEWEST.parent), "is finished but has no checkpoints left", 4, ["inspect", *SAMPLE[1:]]),
     _read(lambda: _cut(JSON), "experiment.json: not JSON", 4, ["translate", str(RUN)]),
 ]
 

@@ -209,7 +209,7 @@ def test_a_process_that_is_killed_is_named_and_its_variant_taken_over(tmp_path):
         os.kill(int(found[1]), signal.SIGKILL)
 
     threading.Thread(target=kill, daemon=True).start()
-    with pytest.raises(WorkerError, match=r"^a process was killed by SIGKILL; it last said: \S") as failed:
+    with pytest.raises(WorkerError, match=r"^a process was killed by SIGKILL; its last message: \S") as failed:
         run(STUDY, tmp_path, workers=2)
     line, code = explain(failed.value)
     assert line.startswith("attnlab: error: a process was killed")
