@@ -54,10 +54,10 @@ def page(found: dict[str, Any], text: str, run: str) -> str:
 
 def _explained(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Explain the figures that not every attention has."""
-    seen = list(attentions)
-    if not all(one["softmax"] for one in seen):
+    listed = list(attentions)
+    if not all(one["softmax"] for one in listed):
         yield APART
-    if any(one["divides"] for one in seen):
+    if any(one["divides"] for one in listed):
         yield TOTAL
 
 

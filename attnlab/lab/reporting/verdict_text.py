@@ -19,27 +19,27 @@ _SUMS = {
 }
 
 
-def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+def verdict(found: Sequence[Outcome], compared: Comparison) -> list[Markup]:
     """Summarize the study in a few sentences, one for each kind of verdict and reference."""
     if not any(outcome.result is not None for outcome in found):
         return [Markup("No run in this folder has finished; there is nothing to compare yet.")]
     if len(found) == 1:
         return []
-    if said.silent:
-        reference = name(said.leaders[0].name)
-        return [join("Nothing is compared with the reference ", reference, f": {said.silent}.")]
-    if not said.members(said.leaders[0]):
+    if compared.silent:
+        reference = name(compared.leaders[0].name)
+        return [join("Nothing is compared with the reference ", reference, f": {compared.silent}.")]
+    if not compared.members(compared.leaders[0]):
         return [Markup("Every variant has a different task, so no variants are compared.")]
-    return [sentence for leader in said.leaders for sentence in _of(leader, found, said)]
+    return [sentence for leader in compared.leaders for sentence in _of(leader, found, compared)]
 
 
-def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+def _of(leader: Outcome, found: Sequence[Outcome], compared: Comparison) -> list[Markup]:
     """Return the sentences about the variants that are compared with one reference."""
-    reference, members, sentences = name(leader.name), said.members(leader), []
+    reference, members, sentences = name(leader.name), compared.members(leader), []
     for word, (one, several, end) in _SUMS.items():
-        names = [outcome.name for outcome in found if outcome.name in members and said.word(outcome) == word]
+        names = [outcome.name for outcome in found if outcome.name in members and compared.word(outcome) == word]
         if names:
-            margin = _amount(leader.metric, said.margin or 0.0)
+            margin = _amount(leader.metric, compared.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
     if lost := [outcome for outcome in found if outcome.lost() and outcome.name in (leader.name, *members)]:
@@ -51,23 +51,25 @@ def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Mar
             for one in lost
         ]
         sentences.append(join("Some seeds diverged and are excluded from the means: ", _listed(counts), "."))
-    if refused := [variant for variant in said.refused if variant in members]:
+    if refused := [variant for variant in compared.refused if variant in members]:
         sentences.append(join("There is no verdict on ", listed(refused), "."))
     return sentences
 
 
-def basis(said: Comparison) -> Markup | None:
+def basis(compared: Comparison) -> Markup | None:
     """Explain the verdicts: what is compared with what, how certain they are, and what the words mean."""
-    if said.silent or not said.verdicts:
+    if compared.silent or not compared.verdicts:
         return None
-    several, unfinished = said.planned_count
-    first = "the study's first variant" if said.planned else "the first by name, because these folders record no order"
-    with_what = join(name(said.leaders[0].name), f", {first}")
-    if len(said.leaders) > 1:
-        with_what = Markup("the first variant with the same task" + ("" if said.planned else ", by name"))
-    if said.named:
+    several, unfinished = compared.planned_count
+    first = (
+        "the study's first variant" if compared.planned else "the first by name, because these folders record no order"
+    )
+    with_what = join(name(compared.leaders[0].name), f", {first}")
+    if len(compared.leaders) > 1:
+        with_what = Markup("the first variant with the same task" + ("" if compared.planned else ", by name"))
+    if compared.named:
         with_what = Markup("the reference that the study names for it")
-    if said.pairs is not None:
+    if compared.pairs is not None:
         with_what = join(with_what, ", and with every other variant")
     planned = f" that this study plans, {unfinished} of which are not finished" if unfinished else ""
     correction = (
@@ -77,8 +79,8 @@ def basis(said: Comparison) -> Markup | None:
     )
     same = (
         "No margin was set, so no variant is called the same. "
-        if said.margin is None
-        else f"The same means that the difference is less than {_margins(said.leaders, said.margin)}. Better or worse "
+        if compared.margin is None
+        else f"The same means that the difference is less than {_margins(compared.leaders, compared.margin)}. Better or worse "
         "means that there is a difference, which may be smaller than that. "
     )
     normal = "The values of seeds are assumed to be normally distributed. "
@@ -96,7 +98,7 @@ def basis(said: Comparison) -> Markup | None:
         same,
         normal,
         bimodal if several > 1 else "",
-        selection if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
+        selection if any(max(found.tried) > 1 for found in compared.verdicts.values()) else "",
         "The effect is Hedges' g of the paired differences. Detectable differences assume the observed spread.",
     )
 
@@ -119,14 +121,14 @@ def reading(outcome: Outcome) -> Markup:
     return join(name(outcome.name), f": {title(metric)} ", value, f" ({bounds(metric, estimate)}{left_out}).")
 
 
-def against(outcome: Outcome, said: Comparison) -> Markup | None:
+def against(outcome: Outcome, compared: Comparison) -> Markup | None:
     """Report a verdict with its numbers: "Worse than softmax: −2.2 points (interval …, 3 pairs; effect −4.2)."."""
-    if said.word(outcome) == "reference":
-        return Markup("The reference.") if said.verdicts else None
-    leader = said.references[outcome.name]
-    if outcome.name in said.refused:
-        return join("Not compared with ", name(leader.name), f": {said.refused[outcome.name]}.")
-    found = said.verdicts.get(outcome.name)
+    if compared.word(outcome) == "reference":
+        return Markup("The reference.") if compared.verdicts else None
+    leader = compared.references[outcome.name]
+    if outcome.name in compared.refused:
+        return join("Not compared with ", name(leader.name), f": {compared.refused[outcome.name]}.")
+    found = compared.verdicts.get(outcome.name)
     if found is None:
         return None
     metric, reference = outcome.metric, name(leader.name)
@@ -136,7 +138,7 @@ def against(outcome: Outcome, said: Comparison) -> Markup | None:
         "same": join(tag("b", "The same"), " as ", reference),
         "unclear": join(tag("b", "Unclear"), " compared with ", reference),
     }[found.verdict]
-    return join(opening, ": ", _numbers(metric, found), _reach(metric, found, said), _alone(outcome, said))
+    return join(opening, ": ", _numbers(metric, found), _reach(metric, found, compared), _alone(outcome, compared))
 
 
 def bounds(metric: str, estimate: Estimate) -> str:
@@ -171,7 +173,7 @@ def _two(effect: float) -> str:
     return format(effect, "+.0f" if abs(effect) >= 9.95 else "+.2g").replace("-", "−")
 
 
-def _reach(metric: str, found: Verdict, said: Comparison) -> str:
+def _reach(metric: str, found: Verdict, compared: Comparison) -> str:
     """Say if seeds show no spread. For an unclear verdict, say what could have been found, and with how many seeds."""
     if found.spread == 0:
         return " These seeds show no spread, but other seeds may."
@@ -187,19 +189,19 @@ def _reach(metric: str, found: Verdict, said: Comparison) -> str:
     if not is_open(metric) and found.smallest > 1:
         could = " So few seeds cannot reliably detect any difference"
     takes = {"detecting the observed difference": found.seeds_for_difference}
-    if said.margin is not None:
-        takes[f"detecting a difference of {_amount(metric, said.margin)}"] = found.seeds_for_margin
+    if compared.margin is not None:
+        takes[f"detecting a difference of {_amount(metric, compared.margin)}"] = found.seeds_for_margin
         takes["calling two equal variants the same"] = found.seeds_for_same
     parts = [f"{what} takes {count(seeds)} seeds" for what, seeds in takes.items() if (seeds or 0) > found.seeds]
     return f"{could}{'; ' * bool(parts)}{', '.join(parts)}."
 
 
-def _alone(outcome: Outcome, said: Comparison) -> str:
+def _alone(outcome: Outcome, compared: Comparison) -> str:
     """List the seeds without a partner, and whether they diverged."""
-    seeds = said.alone[outcome.name]
+    seeds = compared.alone[outcome.name]
     if not seeds:
         return ""
-    diverged = {lane.get("seed") for side in (outcome, said.references[outcome.name]) for lane in side.lost()}
+    diverged = {lane.get("seed") for side in (outcome, compared.references[outcome.name]) for lane in side.lost()}
     listed = ", ".join(f"{seed} (diverged)" if seed in diverged else str(seed) for seed in seeds)
     return f" Left out for lack of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
 

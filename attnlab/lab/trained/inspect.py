@@ -75,13 +75,13 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
 
 def _seen(model: Any, example: TeacherForcedExample, look: Callable = attention_maps) -> dict[str, np.ndarray]:
     """Compute the maps of a model on an example, `[L H T S]` by name, without padding, or what `look` returns."""
-    seen = look(model, *example.inputs)
-    found_in = {}
+    maps = look(model, *example.inputs)
+    trimmed = {}
     # In the order in which the model computes them.
     for name, (rows, columns) in example.axes.items():
-        if seen.get(name) is not None:
-            found_in[name] = np.asarray(seen[name], np.float64)[:, :, : len(rows), : len(columns)]
-    return found_in
+        if maps.get(name) is not None:
+            trimmed[name] = np.asarray(maps[name], np.float64)[:, :, : len(rows), : len(columns)]
+    return trimmed
 
 
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
@@ -124,14 +124,14 @@ def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
     most, entropy = spread.most_entropy(scored != -np.inf), spread.entropy(layers)
     # The share is undefined for a row that sees only one key.
     share = entropy / np.where(most > 0, most, np.nan)
-    apart = spread.distance(layers, softmax(scored))
+    from_softmax = spread.distance(layers, softmax(scored))
     empty = np.isnan(entropy)
     return {
         "rank": spread.effective_rank(layers),
         "entropy": spread.mean(entropy),
         "share": spread.mean(share),
         "reach": spread.mean(spread.attention_distance(layers)),
-        "apart": spread.mean(np.where(np.isnan(most), np.nan, apart)),
+        "apart": spread.mean(np.where(np.isnan(most), np.nan, from_softmax)),
         "empty": empty.sum(axis=-1),
         "signed": (layers < 0).any(axis=(-2, -1)),
     }

@@ -49,16 +49,16 @@ def tables(found: dict[str, Any]) -> list[Any]:
 
 def legend(found: dict[str, Any]) -> list[str]:
     """Explain the columns of the figures that are present, one line each."""
-    seen = found["attentions"].values()
+    listed = found["attentions"].values()
     lines = [
         "rank: effective rank, exp(entropy of the singular values). 'of N' is the largest possible rank.",
         "entropy: entropy of a row's weights in nats, mean over rows. 'of N' is its value for uniform weights.",
         "share: a row's entropy divided by its largest possible entropy, mean over rows.",
         "reach: weighted mean distance in tokens between a row and the keys that it reads.",
     ]
-    if not all(one["softmax"] for one in seen):
+    if not all(one["softmax"] for one in listed):
         lines.append("from softmax: total variation distance from the softmax of the same queries and keys, 0 to 1.")
-    if any(one["divides"] for one in seen):
+    if any(one["divides"] for one in listed):
         lines.append("least total: the smallest sum that a row's weights are divided by. A row near zero is unstable.")
     return lines
 

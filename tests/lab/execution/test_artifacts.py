@@ -31,7 +31,7 @@ def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
     progress = Noted()
     results = run(gated, tmp_path, progress=progress)
     folder = RunFolder(tmp_path / "gated" / "base")
-    assert (results.code, [line for line in progress.notes if "not kept" in line]) == (0, [])
+    assert (results.code, [line for line in progress.notes if "not saved" in line]) == (0, [])
     assert not folder.artifacts_pending.exists()
     examples = folder.read("maps")["examples"]
     for example in examples:

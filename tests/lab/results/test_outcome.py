@@ -133,7 +133,7 @@ def test_troubles_name_the_file_below_the_study(tmp_path):
     run.file("experiment").unlink()
     (outcome,) = outcomes(tmp_path)
     assert (outcome.result, outcome.rows) == (None, [])
-    assert outcome.troubles == ("a/experiment.json: is missing",)
+    assert outcome.troubles == ("a/experiment.json is missing",)
 
 
 def test_rows_that_are_lost_are_told(tmp_path):
