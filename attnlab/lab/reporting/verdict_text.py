@@ -80,8 +80,8 @@ def basis(compared: Comparison) -> Markup | None:
     same = (
         "No margin was set, so no variant is called the same. "
         if compared.margin is None
-        else f"The same means that the difference is less than {_margins(compared.leaders, compared.margin)}. Better or "
-        "worse means that there is a difference, which may be smaller than that. "
+        else f"The same means that the difference is less than {_margins(compared.leaders, compared.margin)}. Better "
+        "or worse means that there is a difference, which may be smaller than that. "
     )
     normal = "The values of seeds are assumed to be normally distributed. "
     bimodal = (
