@@ -27,8 +27,8 @@ def test_the_page_says_what_was_read_answered_and_looked_at():
     shown = Page(page(FOUND, "a b", "small/softmax"))
     assert "small/softmax · attnlaba b → b a" in shown.text
     assert "1-0.250b a2-1.500b b …" in shown.text
-    assert "By beam, size 5, penalty 1, best 2. Score: log-probability in nats, divided by" in shown.text
-    assert "…: cut off at the longest answer" in shown.text
+    assert "Decoder: beam, size 5, penalty 1, best 2. Score: log-probability in nats, divided by" in shown.text
+    assert "… marks an answer cut off at the maximum length" in shown.text
     maps = [
         attributes["aria-label"] for _, attributes in shown.tags if "map" in (attributes.get("class") or "").split()
     ]

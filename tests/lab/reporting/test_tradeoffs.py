@@ -37,7 +37,7 @@ def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
 
 def test_what_failed_is_not_drawn():
     found = [variant("a", 0), variant("b", 1), replace(variant("c", 2), metrics=outcome("c", [0.9, None]).metrics)]
-    assert "c" not in re.findall(r'aria-label="exact match against decoding state, of ([^"]*)"', tradeoffs(found))[0]
+    assert "c" not in re.findall(r'aria-label="exact match against decoding state for ([^"]*)"', tradeoffs(found))[0]
 
 
 def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
@@ -45,7 +45,7 @@ def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
     found = [variant("a", 0), variant("b", 1, diverged=lost), replace(variant("c", 2), metrics={})]
     markup = tradeoffs(found)
     assert re.sub("<[^>]*>", "", markup).count("Not drawn, because a number is missing: c") == 3
-    assert captions(markup)[0] == "exact match against decoding state; × where seeds diverged"
+    assert captions(markup)[0] == "exact match against decoding state; × marks seeds that diverged"
     assert markup.count('class="cross"') == 3
 
 

@@ -95,8 +95,8 @@ def test_what_cannot_be_paired_is_refused_and_never_averaged():
     ]
     said = comparison(found)
     assert said.verdicts == {}
-    assert said.refused["others"].endswith("not 10, 11, 12, 13 and 0, 1, 2, 3")
-    assert said.refused["one"].endswith("not 0 and 0, 1, 2, 3")
+    assert said.refused["others"].endswith("got 10, 11, 12, 13 and 0, 1, 2, 3")
+    assert said.refused["one"].endswith("got 0 and 0, 1, 2, 3")
     assert said.refused["nan"] == "some of its values are not finite or have no seed"
     assert said.refused["dead"] == "it has no value"
     assert all(said.word(one) == "" for one in found[1:])
