@@ -79,8 +79,8 @@ def test_each_headline_metric_has_figures_of_its_own():
     assert [caption.split(" on ")[0] for caption in told] == [
         f"{metric} against {what}" for metric in ("exact match", "bits") for what in ("decoding state", "learning rate")
     ]
-    labels = re.findall(r'aria-label="([^"]* against decoding state, of [^"]*)"', markup)
-    assert [label.split(", of ")[1] for label in labels] == ["a, b", "c, d"]
+    labels = re.findall(r'aria-label="([^"]* against decoding state for [^"]*)"', markup)
+    assert [label.split(" for ")[1] for label in labels] == ["a, b", "c, d"]
     # One of a metric alone has nothing beside it.
     assert captions(tradeoffs([variant("a", 0), variant("b", 1), replace(bits[0], rates=())])) == captions(
         tradeoffs([variant("a", 0), variant("b", 1)])
