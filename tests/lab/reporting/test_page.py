@@ -263,7 +263,7 @@ def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
 def test_unpaired_seeds_are_said_and_not_averaged(tmp_path):
     shown = read(write_study(tmp_path, {"softmax": {}, "linear": {"seeds": (7, 8, 9)}}, steps=100, groups=()))
     assert "There is no verdict on linear." in shown.text
-    assert "not 7, 8, 9 and 0, 1, 2." in shown.text
+    assert "got 7, 8, 9 and 0, 1, 2." in shown.text
     assert "verdict" not in shown.text.split("The numbers")[1].split("Learning")[0]
 
 
