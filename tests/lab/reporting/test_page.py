@@ -409,5 +409,5 @@ def test_numbers_of_two_metrics_share_no_column(mixed):
 def test_no_certainty_is_made_of_seeds_that_came_to_one_number(tmp_path):
     shown = read(write_study(tmp_path / "still", {"softmax": {"mean": 1.0, "spread": 0.0}}, steps=500, groups=()))
     assert "softmax: exact match 100.0% (no interval: 3 seeds show no spread)." in shown.text
-    assert "the line its 95% interval, none where the seeds show no spread" in shown.text
+    assert "the line is its 95% interval (no line if the seeds show no spread)" in shown.text
     assert "100–100%" not in shown.source

@@ -213,7 +213,7 @@ def test_maps_of_other_numbers_of_heads_are_named_and_the_rest_compared(runs, mo
     half, quarter = np.full((1, 2, 3, 2), 0.5), np.full((2, 1, 3, 4), 0.25)
     here, there = {"encoder": half, "decoder": half, "cross": quarter}, {"decoder": half * [0.5, 1.5], "cross": half}
     first = Trained(EXPERIMENT, PROBLEM, "here")
-    monkeypatch.setattr("attnlab.lab.trained.inspect._seen", lambda found, *_: here if found.model == "here" else there)
+    monkeypatch.setattr("attnlab.lab.trained.inspect._seen", lambda model, *_: here if model == "here" else there)
     told = _distance(runs[0], first, None, runs[1])
     assert told["attentions"] == {"decoder": {"heads": [[0.25, 0.25]], "mean": [0.25]}}
     assert told["notes"] == [
