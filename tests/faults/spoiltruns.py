@@ -176,7 +176,9 @@ CASES = [
     _read(lambda: _put(RUN / "result.json", b"{"), "result.json: not JSON"),
     _read(lambda: _write("result", metrics=[]), "result.json: the field 'metrics' must be an object"),
     _read(lambda: _write("result", learning_rate=None), "result.json"),
-    _read(lambda: _write("result", learning_rate=7.0), "result.json: learning_rate=7.0 is none of those"),
+    _read(
+        lambda: _write("result", learning_rate=7.0), "result.json: learning_rate=7.0 is not one of the learning rates"
+    ),
     _read(lambda: None, '"9" (U+0039)', 3, ["sample", str(RUN), "--input", "1 9"]),
     _read(lambda: None, "the input '' is empty", 3, ["sample", str(RUN), "--input", ""]),
     _read(lambda: _put(RUN / "result.json", b"[]"), "result.json: a JSON object was expected", 4, AGAIN),

@@ -81,7 +81,7 @@ def test_what_makes_images_shows_where_its_places_look(mechanism, tmp_path):
     kept = RunFolder(made.folder / "base").read("maps")
     if mechanism is None:
         assert kept is None
-        with pytest.raises(ValueError, match="its model has no attention"):
+        with pytest.raises(ValueError, match="the model has no attention"):
             inspect(made.folder / "base", "7")
         return
     assert [np.shape(example["layers"]) for example in kept["examples"]] == [(1, 1, 36, 36)] * 3
