@@ -115,8 +115,8 @@ def bench(plan: BenchConfig, note: Callable[[str], Any] = lambda text: None) -> 
             yield found[-1]
             if found[-1].why_not:
                 break  # a longer sequence would be refused or be too large as well
-        told = ", ".join(f"T={each.T} {_told(each)}" for each in found)
-        note(f"{name}, {mask}, {which}: {told} ({n + 1} of {len(rows)})")
+        results = ", ".join(f"T={each.T} {_in_words(each)}" for each in found)
+        note(f"{name}, {mask}, {which}: {results} ({n + 1} of {len(rows)})")
 
 
 def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Measured:
@@ -124,9 +124,15 @@ def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Mea
     mechanism = plan.mechanisms[name]
     ours = prepare(mechanism, mask, which, T, plan.heads, plan.width)
     if ours is None:
-        return Measured(name, mask, which, T, why_not="refuses this mask")
+        return Measured(name, mask, which, T, why_not="does not support this mask")
     if ours.memory is not None and ours.memory > (room := _room()):
-        return Measured(name, mask, which, T, why_not=f"needs {ours.memory / 1e9:.1f} GB of {room / 1e9:.1f}")
+        return Measured(
+            name,
+            mask,
+            which,
+            T,
+            why_not=f"needs {ours.memory / 1e9:.1f} GB, more than the limit of {room / 1e9:.1f} GB",
+        )
     arrays = (*inputs(mechanism, T, plan.heads, plan.width)[:3], target(T, plan.heads, plan.width))
     others = peers.beside(mechanism, mask) if plan.peers else {}
     programs = {OURS: ours} | {peer: each.prepare(arrays, mask, which) for peer, each in others.items()}
@@ -210,5 +216,5 @@ def _room() -> float:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
 
 
-def _told(each: Measured) -> str:
+def _in_words(each: Measured) -> str:
     return each.why_not or f"{1000 * (each.median or 0):.3g} ms"

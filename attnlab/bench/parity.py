@@ -176,4 +176,8 @@ def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[st
 def verdict(standings: Sequence[ParityResult]) -> str:
     """Return one line that names the mechanisms that exceed a limit, or ""."""
     complaints = [each.complaint for each in standings if each.complaint]
-    return f"{len(complaints)} of {len(standings)} break a limit: {'; '.join(complaints)}" if complaints else ""
+    return (
+        f"{len(complaints)} of {len(standings)} mechanisms exceed a limit: {'; '.join(complaints)}"
+        if complaints
+        else ""
+    )

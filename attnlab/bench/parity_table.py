@@ -28,13 +28,13 @@ def parity_table(standings: Sequence[ParityResult], lengths: Sequence[int]) -> T
 
     limits = ", ".join(f"{SHORT.get(name, name)} {small(limit)}" for name, limit in LIMITS.items())
     notes = [
-        f"~ limit {LOOSE}, {each.name}: {each.ill_conditioned}"
+        f"~ means a limit of {LOOSE}; {each.name}: {each.ill_conditioned}"
         for each in standings
         if each.ill_conditioned and _longer(lengths)
     ]
     table = Table(
         title=Text("forms: max |a − b| in float64; precisions: max |y − ŷ| / max |ŷ|"),
-        caption=Text("\n".join([f"limits: {limits}; {NONE} no such form; ✗ beyond", *notes])),
+        caption=Text("\n".join([f"limits: {limits}; {NONE} means no such form; ✗ means above the limit", *notes])),
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,

@@ -67,8 +67,8 @@ def _lines(axes: Any, found: Sequence[Measured], looks: dict, title: str, value:
 
 
 def _peers(axes: Any, found: Sequence[Measured]) -> None:
-    seen = list(dict.fromkeys(peer for each in found for peer in each.beside))
-    for n, peer in enumerate(seen):
+    peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
+    for n, peer in enumerate(peers):
         points = {
             each.T: sorted(each.beside[peer].seconds)[len(each.beside[peer].seconds) // 2]
             for each in found
@@ -89,7 +89,7 @@ def _roofline(axes: Any, found: Sequence[Measured], looks: dict, machine: Machin
     axes.plot(line, [machine.attainable(x) for x in line], color="black", linewidth=1.2)
     axes.axvline(machine.ridge, color="0.7", linewidth=0.8, linestyle=":")
     shapes = ", ".join(f"{mark} {mask}" for mask, mark in zip(marks, "●▲■", strict=False))
-    _logarithmic(axes, f"roofline at the longest T ({shapes})", "FLOP a byte", "FLOP/s")
+    _logarithmic(axes, f"roofline at the longest T ({shapes})", "FLOP per byte", "FLOP/s")
 
 
 def _logarithmic(axes: Any, title: str, x: str, y: str) -> None:

@@ -52,7 +52,7 @@ def side_by_side(
         ValueError: `base` is not in the plan, or supports none of the masks.
     """
     if base not in plan.mechanisms:
-        raise ValueError(f"{base=} is not among the mechanisms: {', '.join(plan.mechanisms)}")
+        raise ValueError(f"{base=} is not one of the mechanisms {', '.join(plan.mechanisms)}")
     found = []
     for T in plan.lengths:
         programs, masks = {}, {}
@@ -60,7 +60,7 @@ def side_by_side(
             if (made := _first(plan, name, which, T)) is not None:
                 masks[name], programs[name] = made
         if base not in programs:
-            raise ValueError(f"{base=} refuses {', '.join(plan.masks)}")
+            raise ValueError(f"{base=} does not support the masks {', '.join(plan.masks)}")
         seconds = timed(programs, plan.repeat)
         unit = programs[base].memory
         for name, program in programs.items():
@@ -87,7 +87,7 @@ def relative_table(found: Sequence[Relative], base: str, which: str) -> Table:
     for each in found:
         rows.setdefault((each.name, each.mask), {})[each.T] = each
     table = empty(
-        f"{which}: times as long as {base}, median of turns (quartiles); memory as the compiler estimates it",
+        f"{which}: time relative to {base}, median of turns (quartiles); memory as estimated by the compiler",
         ["mechanism", "", *(f"T={T}" for T in lengths), f"memory, T={lengths[-1]}"],
     )
     for row, cells in rows.items():

@@ -27,12 +27,12 @@ def options(
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("--lengths", type=int, nargs="+", default=list(lengths), metavar="T")
-    parser.add_argument("--repeat", type=int, default=repeat, metavar="N", help=f"turns ({repeat})")
+    parser.add_argument("--lengths", type=int, nargs="+", default=list(lengths), metavar="T", help="sequence lengths")
+    parser.add_argument("--repeat", type=int, default=repeat, metavar="N", help=f"timed turns (default: {repeat})")
     if mechanisms:
-        words = {"metavar": "NAME", "choices": mechanisms, "help": "these alone (all)"}
+        words = {"metavar": "NAME", "choices": mechanisms, "help": "mechanisms to measure (default: all)"}
         parser.add_argument("--mechanisms", nargs="+", default=list(mechanisms), **words)
-    parser.add_argument("--save", action="store_true", help="keep JSON and plot in results/ beside the script")
+    parser.add_argument("--save", action="store_true", help="save JSON and plot in results/ next to the script")
     return parser.parse_args()
 
 
@@ -72,14 +72,15 @@ def claim(what: str, values: Sequence[float | Spread], least: float | None = Non
     """Return a line that says whether every value keeps a bound. It shows the value that is nearest to breaking it.
 
     >>> claim("speed", [1.5, 1.2], least=1.3)
-    'MISSED speed: least 1.20, wanted at least 1.3'
+    'MISSED speed: minimum 1.20, expected at least 1.3'
     """
     numbers = [value.median if isinstance(value, Spread) else value for value in values]
     if not numbers:
         return f"–      {what}: nothing measured"
     if least is not None:
-        return f"{_kept(min(numbers) >= least)} {what}: least {min(numbers):.2f}, wanted at least {least}"
-    return f"{_kept(most is not None and max(numbers) <= most)} {what}: most {max(numbers):.2f}, wanted at most {most}"
+        return f"{_kept(min(numbers) >= least)} {what}: minimum {min(numbers):.2f}, expected at least {least}"
+    kept = _kept(most is not None and max(numbers) <= most)
+    return f"{kept} {what}: maximum {max(numbers):.2f}, expected at most {most}"
 
 
 def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: float | None = None) -> str:
@@ -89,17 +90,17 @@ def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: f
     interval, the claim is unclear.
 
     >>> claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3)
-    'kept   growth of linear with T: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end'
+    'kept   growth of linear with T: T^1.05 (1.01–1.10), expected an upper end of at most 1.3'
     """
     if fit is None:
         return claim(what, [])
     if fit.low is None or fit.high is None:
-        return f"–      {what}: T^{grows(fit)}, of too few measurements for an interval"
+        return f"–      {what}: T^{grows(fit)}, too few measurements for an interval"
     if least is not None:
-        kept, broken, wanted = fit.low >= least, fit.high < least, f"at least {least} at its lower end"
+        kept, broken, expected = fit.low >= least, fit.high < least, f"a lower end of at least {least}"
     else:
-        kept, broken, wanted = fit.high <= most, fit.low > most, f"at most {most} at its upper end"
-    return f"{_kept(kept) if kept or broken else 'unclear'} {what}: T^{grows(fit)}, wanted {wanted}"
+        kept, broken, expected = fit.high <= most, fit.low > most, f"an upper end of at most {most}"
+    return f"{_kept(kept) if kept or broken else 'unclear'} {what}: T^{grows(fit)}, expected {expected}"
 
 
 def _kept(good: bool) -> str:

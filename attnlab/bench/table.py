@@ -38,16 +38,16 @@ def _missing(found: Sequence[Measured]) -> list[Text]:
     """Return a line for each mechanism that was not measured, with the reason."""
     from rich.text import Text
 
-    told = dict.fromkeys((each.name, each.mask, each.why_not) for each in found if each.why_not)
-    return [Text(f"{name}, {mask}: {why_not}") for name, mask, why_not in told]
+    missing = dict.fromkeys((each.name, each.mask, each.why_not) for each in found if each.why_not)
+    return [Text(f"{name}, {mask}: {why_not}") for name, mask, why_not in missing]
 
 
 def words(machine: Machine) -> Text:
     """Describe the machine's peak performance in a line."""
     from rich.text import Text
 
-    does = f"{large(machine.flops, 'FLOP/s')} float32 product, {large(machine.bandwidth, 'B/s')}"
-    return Text(f"{machine.name}: {does}, ridge {machine.ridge:.3g} FLOP/B")
+    peak = f"{large(machine.flops, 'FLOP/s')} float32 product, {large(machine.bandwidth, 'B/s')}"
+    return Text(f"{machine.name}: {peak}, ridge {machine.ridge:.3g} FLOP/B")
 
 
 def _roof(found: Sequence[Measured], machine: Machine) -> Table:
@@ -55,7 +55,7 @@ def _roof(found: Sequence[Measured], machine: Machine) -> Table:
     last = {(each.name, f"{each.mask} {SHORT[each.which]}"): each for each in found if each.seconds}
     table = empty(
         "roofline at the longest T",
-        ["mechanism", "", "T", "FLOP", "FLOP/B", "FLOP/s", "of the roof"],
+        ["mechanism", "", "T", "FLOP", "FLOP/B", "FLOP/s", "of the limit"],
     )
     for row, each in last.items():
         work = [large(each.flops, ""), NONE if each.intensity is None else f"{each.intensity:.3g}"]
@@ -67,7 +67,7 @@ def _roof(found: Sequence[Measured], machine: Machine) -> Table:
 
 def _memory(found: Sequence[Measured]) -> Table:
     fits = growths(found)
-    title = "memory: temporaries and outputs, as the compiler estimates them"
+    title = "memory: temporaries and outputs, as estimated by the compiler"
     return _table(
         title,
         found,
@@ -85,7 +85,7 @@ def _beside(found: Sequence[Measured]) -> Table:
     """Return a table with a row for each length and a column for each peer."""
     found = [each for each in found if each.beside]
     peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
-    table = empty("times longer than ours, median of turns (quartiles)", ["beside", "", "T", *peers])
+    table = empty("time relative to ours, median of turns (quartiles)", ["mechanism", "", "T", *peers])
     for each in found:
         ratios = [ratio(each.beside[peer].times) if peer in each.beside else NONE for peer in peers]
         fill(table, [each.name, f"{each.mask} {SHORT[each.which]}", f"{each.T}", *ratios])

@@ -30,7 +30,7 @@ def test_on_the_command_line(small, capfd, tmp_path):
     assert main(["bench", "softmax", *SIZES, "--causal", "--peers", *files]) == 0
     told = capfd.readouterr()
     assert "here: 100 GFLOP/s float32 product, 10 GB/s, ridge 10 FLOP/B" in told.out
-    assert "times longer than ours" in told.out
+    assert "time relative to ours" in told.out
     assert "softmax, causal, forward: T=8 " in told.err
     record = json.loads((tmp_path / "b.json").read_text())
     assert [(each["T"], each["which"]) for each in record["measured"]] == [
@@ -49,7 +49,7 @@ def test_peers_that_are_not_here_are_named_with_the_reason(small, capfd, monkeyp
         "attnlab: skipped, not installed: no-such-package; pip install .[peers] in a checkout installs them" in told.err
     )
     assert "attnlab: skipped, not supported on this device: numpy" in told.err
-    assert "times longer than ours" in told.out
+    assert "time relative to ours" in told.out
 
 
 def test_all_mechanisms_under_both_masks_and_the_record_alone_on_standard_output(small, capfd):

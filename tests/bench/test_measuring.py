@@ -39,8 +39,8 @@ def test_every_cell_is_measured_in_turns_beside_its_peers(stand_ins):
     assert softmax.beside["same"].times.median == pytest.approx(
         sum(b / a for a, b in zip(softmax.seconds, softmax.beside["same"].seconds, strict=True)) / 2
     )
-    assert (refused.why_not, refused.seconds, refused.median) == ("refuses this mask", (), None)
-    assert told[2] == "sum, full, forward: T=8 refuses this mask (3 of 4)"
+    assert (refused.why_not, refused.seconds, refused.median) == ("does not support this mask", (), None)
+    assert told[2] == "sum, full, forward: T=8 does not support this mask (3 of 4)"
     assert found[-1].beside == {}
 
 

@@ -46,7 +46,7 @@ def test_what_keeps_every_limit_stands():
 def test_a_number_beyond_its_limit_is_named_with_its_place():
     bad = changed(bfloat16={256: {"full": 3.1e-2, "causal": NAN}})
     assert bad.complaint == "bad: bfloat16 at T=256 (full) 3.1e-02, limit 1.5e-02 and 1 more"
-    assert parity.verdict([GOOD, bad]) == f"1 of 2 break a limit: {bad.complaint}"
+    assert parity.verdict([GOOD, bad]) == f"1 of 2 mechanisms exceed a limit: {bad.complaint}"
     off = ParityResult("off", FORMS | {"extend": {"in 3 parts": 2e-10}}, ERRORS)
     assert off.complaint == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
 
@@ -146,7 +146,7 @@ def test_on_the_command_line(small, capfd, tmp_path):
     assert "mean" not in lines
     *progress, last = told.err.splitlines()
     assert progress[0].startswith("sum: ok (1 of 2, ")
-    assert last.startswith("attnlab: error: 1 of 2 break a limit: late: causal (attend) ")
+    assert last.startswith("attnlab: error: 1 of 2 mechanisms exceed a limit: late: causal (attend) ")
     record = json.loads(file.read_text())
     assert record["stands"] is False
     assert {"jax", "cores", "device", "platform"} <= set(record["machine"])

@@ -23,7 +23,9 @@ def test_each_takes_the_first_mask_it_honours_and_the_base_is_one():
     assert next(line for line in lines if line.startswith("softmax ")).split()[-1] == "1.000"
 
 
-@pytest.mark.parametrize(("base", "words"), [("linear", "is not among the mechanisms"), ("mute", "refuses full")])
+@pytest.mark.parametrize(
+    ("base", "words"), [("linear", "is not one of the mechanisms"), ("mute", "does not support the masks full")]
+)
 def test_a_base_that_cannot_be_measured(base, words):
     with pytest.raises(ValueError, match=words):
         side_by_side(PLAN, base, FORWARD)

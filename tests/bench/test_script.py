@@ -12,8 +12,8 @@ SCRIPTS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
 
 
 def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():
-    assert claim("x", [Spread(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: least 1.40, wanted at least 1.3"
-    assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: most 1.20")
+    assert claim("x", [Spread(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: minimum 1.40, expected at least 1.3"
+    assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: maximum 1.20")
     assert claim("x", [], least=1) == "–      x: nothing measured"
     assert claim("x", [float("nan")], least=1).startswith("MISSED")
 
@@ -21,7 +21,7 @@ def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():
 def test_a_growth_is_judged_by_its_interval():
     lengths = (512, 1024, 2048, 4096)
     kept = claim_growth("x", Growth(1.05, 1.01, 1.1, lengths), most=1.3)
-    assert kept == "kept   x: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end"
+    assert kept == "kept   x: T^1.05 (1.01–1.10), expected an upper end of at most 1.3"
     # The central value alone would keep it, or break it.
     assert claim_growth("x", Growth(1.05, 0.75, 1.35, lengths), most=1.3).startswith("unclear x: T^1.05 (0.75–1.35)")
     assert claim_growth("x", Growth(1.35, 1.25, 1.45, lengths), most=1.3).startswith("unclear x: T^1.35")
@@ -29,8 +29,8 @@ def test_a_growth_is_judged_by_its_interval():
     for fit, said in (((0.9, 0.8, 1.0), "kept  "), ((0.3, 0.2, 0.4), "unclear"), ((0.1, 0.0, 0.2), "MISSED")):
         told = claim_growth("x", Growth(*fit, lengths), least=0.3)
         assert told.startswith(f"{said} x: ")
-        assert told.endswith("wanted at least 0.3 at its lower end")
-    assert claim_growth("x", Growth(1.05, None, None, lengths[:2]), most=1.3).startswith("–      x: T^1.05, of too few")
+        assert told.endswith("expected a lower end of at least 0.3")
+    assert claim_growth("x", Growth(1.05, None, None, lengths[:2]), most=1.3).startswith("–      x: T^1.05, too few")
     assert claim_growth("x", None, most=1.3) == "–      x: nothing measured"
 
 

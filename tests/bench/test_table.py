@@ -9,7 +9,7 @@ from attnlab.bench.table import roof, tables
 from tests.bench.stand_ins import measured
 
 MACHINE = Machine("cpu", 4e11, 1e10)
-REFUSED = Measured("delta", "full", "forward", 512, why_not="refuses this mask")
+REFUSED = Measured("delta", "full", "forward", 512, why_not="does not support this mask")
 
 
 def shown(table, width=100):
@@ -29,7 +29,7 @@ def test_time_memory_and_peers():
     assert roofs[-1].split()[-1] == "compute"
     assert next(line for line in times if line.startswith("delta")).split()[3:] == ["–"] * 5
     assert beside[-1].split() == ["softmax-blockwise", "causal", "fwd+bwd", "4096", "1.50", "(1.40–1.60)"]
-    assert missing == ["delta, full: refuses this mask"]
+    assert missing == ["delta, full: does not support this mask"]
     assert "67.1 MB" in next(line for line in memory if line.startswith("softmax"))
 
 

@@ -505,9 +505,9 @@ def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--beam", "2", "--top-k", "3"], "--beam 2 asks for a beam and --top-k 3 for draws: give one of them"),
+        (["--beam", "2", "--top-k", "3"], "--beam 2 (beam search) and --top-k 3 (sampling) cannot be combined"),
         (["--beam", "0"], "--beam 0: size=0 must be at least 1"),
-        (["--seed", "1", "--beam", "2"], "--seed 1 is for draws, and --beam 2 asks for a beam"),
+        (["--seed", "1", "--beam", "2"], "--seed 1 applies only to sampling and cannot be combined with --beam 2"),
         (["--step", "first"], "argument --step: 'first' must be the number of a step, best or last"),
         (["--html", "page.pdf"], "--html page.pdf must end in .html"),
         (["--html", "no/page.html"], "--html no/page.html: the folder no does not exist"),

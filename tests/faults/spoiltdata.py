@@ -46,7 +46,12 @@ SPOILT: list[tuple[str, dict[str, bytes | str | None], str, str]] = [
     ("text", {"train.txt": b" \n\t\n"}, "train.txt", "train.txt contains no text"),
     ("text", {"train.txt": b"to be"}, "train.txt", "the part 'train' has 5 symbols, but task.length=8 requires more"),
     ("text", {"valid.txt": b"zzzzzzzzzzzzzzzzzzzzz"}, "train.txt", "the part 'valid': 21 of 21 symbols do not occur"),
-    ("text", {"test.txt": b"\xfe\xff"}, "train.txt", "test.txt is not UTF-8: it begins with the byte-order mark of UTF-16"),
+    (
+        "text",
+        {"test.txt": b"\xfe\xff"},
+        "train.txt",
+        "test.txt is not UTF-8: it begins with the byte-order mark of UTF-16",
+    ),
     ("text", {"train.txt": "folder"}, "train.txt", "train.txt cannot be read: Is a directory"),
     ("sigmorphon", {"train.txt": b"ab\ta b\nba\n"}, "train.txt", "train.txt, line 2: expected a word, a tab and"),
     ("sigmorphon", {"valid.txt": b"ab\t\n"}, "train.txt", "valid.txt, line 1: "),

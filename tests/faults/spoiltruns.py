@@ -150,7 +150,7 @@ CASES = [
     _step(lambda: None, "has no checkpoint of step 7; saved steps: 6, 12", "7"),
     _step(lambda: None, "has no checkpoint of step 120", "120"),
     _read(lambda: [_cut(place / "manifest.json") for place in (OLDER, NEWEST)], "no checkpoint in "),
-    _read(lambda: shutil.rmtree(NEWEST.parent), "base is finished, and its checkpoints are gone"),
+    _read(lambda: shutil.rmtree(NEWEST.parent), "base is finished but has no checkpoints left"),
     _read(lambda: _put(NEWEST.parent, b"x"), "checkpoint"),
     # The files of a run.
     _read(lambda: JSON.unlink(), "base is not a run folder; it has no experiment.json"),
@@ -179,7 +179,9 @@ CASES = [
     _read(lambda: _put(RUN / "result.json", b"{"), "result.json: not JSON"),
     _read(lambda: _write("result", metrics=[]), "result.json: the field 'metrics' must be an object"),
     _read(lambda: _write("result", learning_rate=None), "result.json"),
-    _read(lambda: _write("result", learning_rate=7.0), "result.json: learning_rate=7.0 is none of those"),
+    _read(
+        lambda: _write("result", learning_rate=7.0), "result.json: learning_rate=7.0 is not one of the learning rates"
+    ),
     _read(lambda: None, '"9" (U+0039)', 3, ["sample", str(RUN), "--input", "1 9"]),
     _read(lambda: None, "the input '' is empty", 3, ["sample", str(RUN), "--input", ""]),
     _read(lambda: _put(RUN / "result.json", b"[]"), "result.json: expected a JSON object", 4, AGAIN),
@@ -193,7 +195,7 @@ CASES = [
     _read(lambda: shutil.rmtree("runs"), "runs contains no runs", 4, ["report", "runs"]),
     _read(lambda: _put(Path("runs"), b"x"), "runs contains no runs", 4, ["report", "runs"]),
     _read(lambda: _put(JSON, None), "contains no runs", 4, ["report", "runs/one"]),
-    _read(lambda: shutil.rmtree(NEWEST.parent), "its checkpoints are gone", 4, ["inspect", *SAMPLE[1:]]),
+    _read(lambda: shutil.rmtree(NEWEST.parent), "is finished but has no checkpoints left", 4, ["inspect", *SAMPLE[1:]]),
     _read(lambda: _cut(JSON), "experiment.json: not JSON", 4, ["translate", str(RUN)]),
 ]
 

@@ -33,7 +33,7 @@ def found(steps=(6, 1200)):
         "training": [_row(step, n) for n, step in enumerate(steps)],
         "distance": {
             "run": "small/two",
-            "notes": ["decoder: layers × heads here none, there 1 × 2"],
+            "notes": ["decoder is not compared: layers × heads are none here and 1 × 2 in the other run"],
             "attentions": ends,
         },
     }

@@ -40,7 +40,7 @@ def test_images_leave_maps_of_their_patches_and_pictures(figures):
     np.testing.assert_allclose(layers.sum(axis=-1), 1, atol=1e-3)
     page = figures.report.read_text()
     assert page.count("data:image/png;base64,") == len((folder.read("pictures") or {})["pictures"]) > 0
-    assert "What it answers" in page
+    assert "<h2>Answers</h2>" in page
 
 
 def test_a_trained_model_is_asked_about_one_image(figures):
@@ -83,12 +83,12 @@ def test_what_makes_images_shows_where_its_places_look(mechanism, tmp_path):
     kept = RunFolder(made.folder / "base").read("maps")
     if mechanism is None:
         assert kept is None
-        with pytest.raises(ValueError, match="its model has no attention"):
+        with pytest.raises(ValueError, match="the model has no attention"):
             inspect(made.folder / "base", "7")
         return
     assert [np.shape(example["layers"]) for example in kept["examples"]] == [(1, 1, 36, 36)] * 3
     assert kept["examples"][0]["source"][:5] == ["1,1", "1,2", "1,3", "1,4", "1,5"]
-    assert "What it looks at" in made.report.read_text()
+    assert "Attention maps" in made.report.read_text()
     seen = inspect(made.folder / "base", "7")
     image = seen["attentions"]["image"]
     assert image["rows"] == kept["examples"][0]["source"]

@@ -469,7 +469,7 @@ def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(c
     ):
         run(STUDY, copied)
     page = report(home).read_text()
-    assert "linear/experiment.json: is that of variant &#x27;softmax&#x27;: not shown, not compared" in page
+    assert "linear/experiment.json belongs to variant &#x27;softmax&#x27;, so the run is ignored" in page
     assert "1 of 2 variants finished" in page
     # Whoever asks it names the folder, whatever that is called.
     assert sample(home / "linear", "1 2 3")["answer"] == answer

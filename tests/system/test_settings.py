@@ -90,11 +90,11 @@ def test_a_page_and_a_table_of_runs_under_different_settings_say_so(tmp_path):
     from attnlab.lab.reporting import report
 
     told = report(tmp_path / "moved").read_text()
-    assert "made under different settings" in told
+    assert "The runs used different settings" in told
     assert "jax_enable_x64 is 0 in few, 1 in many" in told
     console = Console(record=True, width=200)
     console.print(results_table(tmp_path / "moved"))
-    assert "made under different settings: jax_enable_x64 is 0 in few, 1 in many" in console.export_text()
+    assert "the runs used different settings: jax_enable_x64 is 0 in few, 1 in many" in console.export_text()
 
 
 def test_what_older_records_do_not_tell_is_not_compared():

@@ -50,20 +50,20 @@ def draw(plan: Plan, model: Any, alive: np.ndarray, answers: list, found: dict, 
         parts = {
             "maps": lambda: _write(plan, "maps", snapshots(plan.experiment.model, first, plan.problem)),
             "pictures": lambda: _write(plan, "pictures", answer_pictures(first, plan.problem)),
-            "answers to the test": partial(_answers, plan, answers, found, note),
+            "test answers": partial(_answers, plan, answers, found, note),
         }
         for what, make in parts.items():
-            attempt(make, f"{plan.variant}: its {what} are not kept", "its result is complete", note)
+            attempt(make, f"{plan.variant}: the {what} were not saved", "the result is complete", note)
     _end(plan.folder)
 
 
 def draw_again(plan: Plan, found: dict, note: Callable[[str], None]) -> None:
     """Write the artifacts that an earlier process did not write, from the checkpoint of the result `found`."""
     if _gives_up(plan.folder):
-        note(f"{plan.variant}: drawing its maps ended the process {TRIES} times; they are left out")
+        note(f"{plan.variant}: the process ended {TRIES} times while drawing the maps, so they are skipped")
         return
-    lost = f"{plan.variant}: its maps, pictures and answers are not kept"
-    attempt(partial(_from_checkpoint, plan, found, note), lost, "its result is complete", note)
+    lost = f"{plan.variant}: the maps, pictures and answers were not saved"
+    attempt(partial(_from_checkpoint, plan, found, note), lost, "the result is complete", note)
     _end(plan.folder)
 
 

@@ -82,7 +82,7 @@ class Terminal:
         self._live.stop()
 
     def _ahead(self) -> list[str]:
-        return ["examining …"] if self._course.step >= self._course.total else throughput(self._course)
+        return ["evaluating …"] if self._course.step >= self._course.total else throughput(self._course)
 
     def _leave(self) -> None:
         """Print the live line, if there is one, so that it stays."""
@@ -112,9 +112,11 @@ def fitted(name: str, steps: tuple[int, int], loss: str, metric: str, left: list
     'softmax  3/12  loss 0.5  5 s left'
     """
     done = f"{steps[0]}/{steps[1]}"
-    whole = [[loss, metric, ", ".join(left)], [loss, ", ".join(left)]]
-    for told, least in [*((told, len(name)) for told in whole), ([loss, *left[-1:]], NAME), (left[-1:], NAME), ([], 0)]:
-        rest = GAP.join([done, *filter(None, told)])
+    full_name = [[loss, metric, ", ".join(left)], [loss, ", ".join(left)]]
+    short_name = [[loss, *left[-1:]], left[-1:]]
+    options = [*((parts, len(name)) for parts in full_name), *((parts, NAME) for parts in short_name), ([], 0)]
+    for parts, least in options:
+        rest = GAP.join([done, *filter(None, parts)])
         room = width - len(rest) - len(GAP)
         if room >= min(least, len(name)):
             break

@@ -76,8 +76,8 @@ class Plain:
 def labelled(variant: str, text: str) -> str:
     """Return a line about a variant that begins with its name.
 
-    >>> labelled("gru", "saved at step 8"), labelled("gru", "gru: its maps are not kept")
-    ('gru: saved at step 8', 'gru: its maps are not kept')
+    >>> labelled("gru", "saved at step 8"), labelled("gru", "gru: the maps were not saved")
+    ('gru: saved at step 8', 'gru: the maps were not saved')
     """
     return text if not variant or text.startswith(f"{variant}: ") else f"{variant}: {text}"
 

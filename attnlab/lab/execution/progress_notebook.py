@@ -87,7 +87,7 @@ class Notebook:
             self._show()
 
     def _ahead(self) -> list[str]:
-        return ["examining …"] if self._course.step == self._course.total else throughput(self._course)
+        return ["evaluating …"] if self._course.step == self._course.total else throughput(self._course)
 
     def _show(self, *more: str) -> None:
         steps = f"step {self._course.step:,} of {self._course.total:,}"
@@ -96,9 +96,9 @@ class Notebook:
     def _write(self, line: str) -> None:
         from IPython.display import display
 
-        said, self._last = plain(line), self._clock()
+        text, self._last = plain(line), self._clock()
         # Only plain text: every front end can show it, and nothing in it is interpreted as markup.
         if self._line is None:
-            self._line = display({"text/plain": said}, raw=True, display_id=True)
+            self._line = display({"text/plain": text}, raw=True, display_id=True)
         else:
-            self._line.update({"text/plain": said}, raw=True)
+            self._line.update({"text/plain": text}, raw=True)

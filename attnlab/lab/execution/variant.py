@@ -91,7 +91,7 @@ def once(shared: Path | None, plan: Plan) -> Iterator[None]:
     place.mkdir(exist_ok=True)
     with locked(place):
         if (failed := place / "failed").exists():
-            raise LockedError(f"variant {plan.variant} has failed in another process of this command")
+            raise LockedError(f"variant {plan.variant} failed in another process of this command")
         try:
             yield
         except LockedError:  # another command trains the variant, which is no failure
@@ -192,14 +192,14 @@ def write_description(plan: Plan, command: str) -> None:
 def resume(folder: RunFolder, progress: Any, step: int) -> None:
     """Prepare a folder to resume at a step: truncate the metrics, and record a changed environment."""
     if step and not folder.file("metrics").exists():
-        progress.note(f"{folder.file('metrics')} is gone: the run continues without its rows up to step {step}")
+        progress.note(f"{folder.file('metrics')} is missing; the run continues without its rows up to step {step}")
     else:
         folder.truncate_metrics(step)
     before = folder.read("environment") or {}
     if (record := continued(before, environment(), step)) != before:
         folder.write("environment", record)
-        if others := changed_at(record, step):
-            progress.note(f"goes on from step {step} with {others}: no longer to the same bits")
+        if changes := changed_at(record, step):
+            progress.note(f"continues from step {step} with {changes}; the result is no longer bit-identical")
 
 
 def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str], None]) -> tuple[list, dict]:
@@ -210,7 +210,7 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     if undecided(experiment, problem, fitted, valid):
         lost = f"{plan.variant}: the loss on validation cannot be computed"
         compute = partial(trainer.losses, fitted.model, "valid", 512)
-        losses = attempt(compute, lost, "learning rates with one score are not told apart", note)
+        losses = attempt(compute, lost, "ties between learning rates are not broken", note)
     limit = examined(plan.quick)
     answers = trainer.answers(fitted.model, "test", limit, experiment.decoder)
     test = trainer.scores("test", answers, limit)
@@ -230,5 +230,5 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
 def _costs(plan: Plan, note: Callable[[str], None]) -> dict[str, Any]:
     """Return the costs of the variant, or None for each if they cannot be counted."""
     count = partial(costs, plan.experiment, plan.problem)
-    lost = f"{plan.variant}: what it costs cannot be counted"
-    return attempt(count, lost, "its result is complete", note) or dict.fromkeys(("parameters", "flops", "state_bytes"))
+    lost = f"{plan.variant}: the costs cannot be computed"
+    return attempt(count, lost, "the result is complete", note) or dict.fromkeys(("parameters", "flops", "state_bytes"))

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 
-def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
+def work(orders: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     """Train the variants (`run_in_order`).
 
     Args:
-        told: the orders, from `workers.py`.
+        orders: the orders, from `workers.py`.
         progress: the `Progress` listener.
 
     Returns:
@@ -22,7 +22,7 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     """
     import jax
 
-    for name, value in told["jax"].items():
+    for name, value in orders["jax"].items():
         jax.config.update(name, value)
     from attnlab.console.errors import explain
     from attnlab.lab.execution.variant import run_in_order
@@ -31,12 +31,12 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     from attnlab.lab.study.load import load_code
     from attnlab.lab.study.study import Study
 
-    for file in told["sources"]:
+    for file in orders["sources"]:
         load_code(file)  # adds its own entries to the registries
-    experiments = {name: serialize.read(written) for name, written in told["experiments"].items()}
-    study = Study(next(iter(experiments.values())), **told["study"])
-    found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
-    failed = run_in_order(found, told["command"], progress, told["workers"], Path(told["shared"]))
+    experiments = {name: serialize.read(written) for name, written in orders["experiments"].items()}
+    study = Study(next(iter(experiments.values())), **orders["study"])
+    found = plans(study, experiments, Path(orders["home"]), {}, quick=orders["quick"])
+    failed = run_in_order(found, orders["command"], progress, orders["workers"], Path(orders["shared"]))
     return explain(failed) if failed else None
 
 

@@ -39,8 +39,8 @@ JAX = (
 class WorkerError(Exception):
     """Raised if a worker process failed, with its last message and its exit code."""
 
-    def __init__(self, said: str, code: int):
-        super().__init__(said)
+    def __init__(self, message: str, code: int):
+        super().__init__(message)
         self.exit_code, self.is_stop = code, code - 128 in NUMBERS
 
 
@@ -67,10 +67,10 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     waiting = [plan for plan in plans if plan.done is None]
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
-    told = _told(plans, workers, home, command)
+    orders = _orders(plans, workers, home, command)
     allocate_on_demand()
     with TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as shared:
-        written = dumps(told | {"shared": shared})
+        written = dumps(orders | {"shared": shared})
         running = [_Worker(written, cores, lines) for cores in _shares(workers)]
         with _signals(running):
             ended, failures = 0, []
@@ -85,7 +85,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
         if number in NUMBERS:
             raise Interrupted(number, last.partition(f"{signal.Signals(number).name} ")[2] or "at once")
         if failed[0].process.returncode < 0:
-            last = f"a process was killed by {_called(number)}; it last said: {last}"
+            last = f"a process was killed by {_called(number)}; its last message: {last}"
         error = WorkerError(last, failed[0].code)
         if failures:
             vars(error)["variant"] = failures[0][0]
@@ -110,13 +110,13 @@ def sources(plans: Sequence[Plan]) -> list[str]:
             files[str(file)] = None
         elif (place, name) in mine:
             raise ValueError(
-                f"workers: {name!r} of attnlab.{place} is defined in {mine[place, name].__module__}, which other "
-                "processes do not run; take workers=1, or define it in the experiment file"
+                f"workers: {name!r} of attnlab.{place} is defined in {mine[place, name].__module__}, which worker "
+                "processes do not import; set workers=1, or define it in the experiment file"
             )
     return list(files)
 
 
-def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
+def _orders(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
     """Return the orders that each worker reads from its standard input."""
     first = plans[0]
     return {
@@ -136,8 +136,8 @@ def _called(number: int) -> str:
 class _Worker:
     """A process, and a thread that puts its output into the queue `lines`, then None when it has ended."""
 
-    def __init__(self, told: str, cores: set[int], lines: queue.Queue):
-        self.last = "a worker ended without a word"
+    def __init__(self, orders: str, cores: set[int], lines: queue.Queue):
+        self.last = "a worker process ended without a message"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "attnlab.lab.execution.worker", *map(str, sorted(cores))],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
@@ -147,7 +147,7 @@ class _Worker:
             # mean to stop at once.
             start_new_session=True,
         )  # fmt: skip
-        threading.Thread(target=self._listen, args=(told, lines), daemon=True).start()
+        threading.Thread(target=self._listen, args=(orders, lines), daemon=True).start()
 
     @property
     def code(self) -> int:
@@ -155,10 +155,10 @@ class _Worker:
         code = self.process.returncode
         return 128 - code if code < 0 else code
 
-    def _listen(self, told: str, lines: queue.Queue) -> None:
+    def _listen(self, orders: str, lines: queue.Queue) -> None:
         pipes: Any = self.process
         try:
-            self._tell(pipes.stdin, told)
+            self._send(pipes.stdin, orders)
             with pipes.stderr:
                 for line in pipes.stderr:
                     self.last = line.rstrip().removeprefix("attnlab: ").removeprefix("error: ") or self.last
@@ -168,10 +168,10 @@ class _Worker:
             self.process.wait()
             lines.put(None)
 
-    def _tell(self, pipe: TextIO, told: str) -> None:
+    def _send(self, pipe: TextIO, orders: str) -> None:
         try:
             with pipe:
-                pipe.write(told)
+                pipe.write(orders)
         except BrokenPipeError:
             pass  # it ended before it had read everything, and reports the reason itself
 

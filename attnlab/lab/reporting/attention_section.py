@@ -24,11 +24,11 @@ def attention_section(found: Sequence[Outcome]) -> Markup | None:
     # The stored part of a longer example does not record the full length, so the note gives no total.
     cut = f" Only the first {LONGEST} positions are drawn." if longest > LONGEST else ""
     note = (
-        "How much each symbol (a row) drew from each that it could look at (a column), both in the order in which they "
-        f"are read; what is written is the model's own answer.{cut} Large: the last layer, mean of its heads, until "
-        "the sliders are moved; small: each head, on the first example."
+        "A cell is the attention weight of a symbol (row) on another (column), both in reading order. The output is "
+        f"the model's own answer.{cut} The large map is the mean over the heads of the last layer until the sliders "
+        "are moved. The small maps are the heads, on the first example."
     )
-    return section("What it looks at", tag("p", note, class_="quiet"), ramp(), shown)
+    return section("Attention maps", tag("p", note, class_="quiet"), ramp(), shown)
 
 
 def _map(outcome: Outcome) -> Markup:

@@ -67,8 +67,8 @@ def _cost(outcome: Outcome, field: str) -> Any:
 
 
 def _text_of(lane: list[Any]) -> list[str]:
-    name, told, seed, *numbers = lane
-    return [_text(name), told, _number(seed), *map(_number, numbers)]
+    name, status, seed, *numbers = lane
+    return [_text(name), status, _number(seed), *map(_number, numbers)]
 
 
 def _number(value: Any) -> str:

@@ -26,4 +26,4 @@ def gallery(found: Sequence[Outcome]) -> Markup | None:
         for outcome in found
         for picture in outcome.pictures
     ]
-    return section("What it answers", drawn) if drawn else None
+    return section("Answers", drawn) if drawn else None

@@ -48,7 +48,7 @@ def _groups(finished: list[Outcome], metric: str, first: bool) -> Markup | None:
     plot = tag("div", strips(metric, rows, seeds=False), class_="groups")
     cells = scroll(_group_table(finished, prefix, sorted(named, key=_numbered)), title(metric))
     # Paper cannot be scrolled, and the plot above shows the same numbers.
-    table = details("The same as a table", cells, class_="screen" if len(finished) > PAPER else None)
+    table = details("As a table", cells, class_="screen" if len(finished) > PAPER else None)
     heading = f"{title(metric)} by group, hardest first"
     return tag("div", tag("h3", heading), plot, table) if first else details(heading, plot, table)
 

@@ -16,14 +16,14 @@ from attnlab.lab.trained.inspect_tables import FigureTable, attentions, distance
 from attnlab.storage.json_file import check_target, write_whole
 
 KNOWN = (
-    "A map says how much each symbol down the side drew from each along the top. Effective rank: the exponential of "
-    "the entropy of its singular values, beside the largest that can be. Entropy: of a row's weights, in nats, the "
-    "mean of the rows, beside the mean of what it is where all keys that a row may see weigh the same; then the mean "
-    "of the rows' shares of that. Reach: how many tokens lie between a row and the keys it reads, weighed; both sides "
-    "are counted from their first token."
+    "A cell of a map is the attention weight of a symbol (row) on another (column). Effective rank is the exponential "
+    "of the entropy of the singular values; next to it is the largest possible rank. Entropy is the entropy of a row's "
+    "weights in nats, averaged over rows; next to it is its value for uniform weights on all visible keys. Share is a "
+    "row's entropy divided by its largest possible entropy, averaged over rows. Reach is the weighted mean distance in "
+    "tokens between a row and the keys that it reads, where both sides are counted from their first token."
 )
-APART = " From softmax: how far the rows are, in total variation, from the softmax of the same queries and keys."
-TOTAL = " Least total: the smallest sum, of those that a row's weights are divided by; near zero the row is unsteady."
+APART = " From softmax is the total variation distance of the rows from the softmax of the same queries and keys."
+TOTAL = " Least total is the smallest sum that a row's weights are divided by. A row with a sum near zero is unstable."
 LEFT = "text-align:left"
 
 
@@ -44,20 +44,20 @@ def page(found: dict[str, Any], text: str, run: str) -> str:
         tag("p", name(run), f" · step {found['step']:,} · attnlab", class_="eyebrow"),
         tag("h1", tag("bdi", text), " → ", tag("bdi", found["answer"])),
         [tag("p", note, class_="banner") for note in found["notes"]],
-        tag("p", KNOWN, *_told(found["attentions"].values()), class_="quiet"),
+        tag("p", KNOWN, *_explained(found["attentions"].values()), class_="quiet"),
     )
     grids = attentions(found)
-    seen = [_attention(kind, each, grids[kind]) for kind, each in found["attentions"].items()]
-    told = [section(_sentence(grid.title), *_table(grid)) for grid in [*training(found), *distance(found)]]
-    return document(f"inside {run} · {text}", header, *seen, *told)
+    maps = [_attention(kind, each, grids[kind]) for kind, each in found["attentions"].items()]
+    figures = [section(_sentence(grid.title), *_table(grid)) for grid in [*training(found), *distance(found)]]
+    return document(f"inspect {run} · {text}", header, *maps, *figures)
 
 
-def _told(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _explained(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Explain the figures that not every attention has."""
-    seen = list(attentions)
-    if not all(one["softmax"] for one in seen):
+    listed = list(attentions)
+    if not all(one["softmax"] for one in listed):
         yield APART
-    if any(one["divides"] for one in seen):
+    if any(one["divides"] for one in listed):
         yield TOTAL
 
 
@@ -66,7 +66,7 @@ def _attention(kind: str, seen: dict[str, Any], grid: FigureTable) -> Markup:
     layers, label = np.asarray(seen["layers"], float), f"{kind} attention, last layer, mean over heads"
     longest = max(layers.shape[-2:])
     cut = f" Only the first {heatmap.LONGEST} of {longest} positions are drawn." if longest > heatmap.LONGEST else ""
-    note = f"Large: the last layer, mean of its heads; below, every layer and head.{cut}"
+    note = f"The large map is the mean over the heads of the last layer. The maps below show every layer and head.{cut}"
     large = heatmap.heatmap(layers[-1].mean(0), seen["columns"], seen["rows"], label)
     return section(
         f"{_sentence(kind)}: {seen['mechanism']}",

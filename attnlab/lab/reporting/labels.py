@@ -52,14 +52,14 @@ def place(
         options = [Spot(side, 6.0 * step) for step in range(-30, 31) for side in (1, -1)]
         boxes = {spot: _box(points[n], names[n], spot) for spot in options}
         inside = [spot for spot, box in boxes.items() if box[1] >= top and box[3] <= bottom] or options
-        apart = dots[:n] + dots[n + 1 :]
-        thin = lines[:n] + lines[n + 1 :]
+        other_dots = dots[:n] + dots[n + 1 :]
+        other_lines = lines[:n] + lines[n + 1 :]
 
-        def cost(spot: Spot, boxes=boxes, apart=apart, thin=thin) -> tuple[float, float]:
+        def cost(spot: Spot, boxes=boxes, dots=other_dots, lines=other_lines) -> tuple[float, float]:
             box = boxes[spot]
             out = max(-box[0], 0) + max(box[2] - width, 0)
             hidden = sum(_overlap(box, other) for other in taken) + LINE * out
-            crossed = 2 * sum(_overlap(box, dot) for dot in apart) + 0.15 * sum(_overlap(box, line) for line in thin)
+            crossed = 2 * sum(_overlap(box, dot) for dot in dots) + 0.15 * sum(_overlap(box, line) for line in lines)
             return hidden, crossed + abs(spot.shift) + (spot.side < 0)
 
         spots[n] = min(inside, key=cost)

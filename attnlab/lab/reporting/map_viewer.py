@@ -40,7 +40,9 @@ def map_viewer(examples: Sequence[Example], label: str) -> Markup:
         "div",
         tag("div", *sliders, class_="sliders", hidden=True),
         *shown,
-        tag("p", f"{left_out} more examples have no room in the page.", class_="quiet") if left_out else None,
+        tag("p", f"{left_out} more examples are left out to limit the size of the page.", class_="quiet")
+        if left_out
+        else None,
         class_="lens",
         # The element is as wide as its widest map. What is next to it moves below if there is no room.
         style=f"flex-basis:min(100%,{max(breadth(one.source, one.target) for one, _ in kept)}px)",
@@ -117,11 +119,11 @@ const start = async lens => {
   const draw = () => {
     const at = (what, otherwise) => what in inputs ? +inputs[what].value : otherwise;
     const [layer, head, example] = [at("layer", layers), at("head", 0), at("example", 1)];
-    const told = {layer: `${layer} of ${layers}`, head: head ? `${head} of ${heads}` : `mean of ${heads}`,
+    const shown = {layer: `${layer} of ${layers}`, head: head ? `${head} of ${heads}` : `mean of ${heads}`,
       example: `${example} of ${examples.length}`};
     for (const what in inputs) {
-      inputs[what].nextElementSibling.value = told[what];
-      inputs[what].setAttribute("aria-valuetext", told[what]);
+      inputs[what].nextElementSibling.value = shown[what];
+      inputs[what].setAttribute("aria-valuetext", shown[what]);
     }
     examples.forEach((one, n) => one.hidden = n !== example - 1);
     const texts = of => [...examples[example - 1].querySelectorAll(`${of} text`)].map(text => text.lastChild.data);

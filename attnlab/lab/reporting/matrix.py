@@ -21,7 +21,7 @@ def matrices(pairs: AllPairs) -> list[Markup]:
             name(one),
             " and ",
             name(other),
-            f": compared without seeds {', '.join(map(str, seeds))}.",
+            f" are compared without seeds {', '.join(map(str, seeds))}.",
             class_="quiet",
         )
         for (one, other), seeds in pairs.alone.items()
@@ -40,9 +40,9 @@ def _matrix(pairs: AllPairs, names: tuple[str, ...]) -> Markup:
         tag("tr", tag("th", f"{n} ", name(one), scope="row"), [_cell(pairs, one, other) for other in names])
         for n, one in numbered
     ]
-    return scroll(tag("table", tag("thead", head), tag("tbody", rows)), "Every variant against every other")
+    return scroll(tag("table", tag("thead", head), tag("tbody", rows)), "Every variant compared with every other")
 
 
 def _cell(pairs: AllPairs, one: str, other: str) -> Markup:
     word = pairs.word(one, other)
-    return tag("td", pairs.sign(one, other), title=None if word is None else f"{one} against {other}: {word}")
+    return tag("td", pairs.sign(one, other), title=None if word is None else f"{one} compared with {other}: {word}")

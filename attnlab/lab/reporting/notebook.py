@@ -59,13 +59,13 @@ def verdicts(folder: Path) -> Inline:
 def curves(folder: Path) -> Inline:
     """Return the curves of the loss and of the headline metric on validation."""
     found = sections.learning(outcomes(folder))
-    return _inline(folder, found, "learning curves" if found else "no curve: no run has finished")
+    return _inline(folder, found, "learning curves" if found else "no learning curves, because no run has finished")
 
 
 def maps(folder: Path) -> Inline:
     """Return the attention maps of each variant, with sliders over layer, head and example."""
     found = attention_section.attention_section(outcomes(folder))
-    return _inline(folder, found, "attention maps" if found else "no maps: none was kept of any model here")
+    return _inline(folder, found, "attention maps" if found else "no attention maps were saved for this study")
 
 
 def _inline(folder: Path, part: Markup | None, text: str) -> Inline:
@@ -75,5 +75,5 @@ def _inline(folder: Path, part: Markup | None, text: str) -> Inline:
 
 def _words(part: Markup) -> str:
     """Return the text of paragraphs and list items, one line each."""
-    said = re.findall(r"<(p|li)\b[^>]*>(.*?)</\1>", part, re.DOTALL)
-    return "\n".join(plain(html.unescape(re.sub(r"<[^>]+>", "", inner)).strip()) for _, inner in said)
+    paragraphs = re.findall(r"<(p|li)\b[^>]*>(.*?)</\1>", part, re.DOTALL)
+    return "\n".join(plain(html.unescape(re.sub(r"<[^>]+>", "", inner)).strip()) for _, inner in paragraphs)

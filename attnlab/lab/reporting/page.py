@@ -53,7 +53,7 @@ def report(folder: str | Path) -> Path:
     files += [f"{one.name}/answers.tsv" for one in found if RunFolder(folder / one.name).file("answers").is_file()]
     write_whole(path, page(found, folder.resolve().name, files))
     for line in (line for outcome in found for line in outcome.troubles):
-        print(plain(f"attnlab: could not be read: {line}"), file=sys.stderr)
+        print(plain(f"attnlab: a file could not be read: {line}"), file=sys.stderr)
     return path
 
 
@@ -82,7 +82,7 @@ def _drawn(file: str, draw: Callable[[], bytes | None]) -> bytes | None:
         return draw()
     except Exception as error:
         why = explain(error)[0].removeprefix("attnlab: error: ")
-        print(plain(f"attnlab: {file} could not be drawn ({why}); the page is made without it"), file=sys.stderr)
+        print(plain(f"attnlab: {file} could not be drawn ({why}); the page is written without it"), file=sys.stderr)
         return None
 
 

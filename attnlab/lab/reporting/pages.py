@@ -15,7 +15,7 @@ class PageError(Exception):
 
     def __init__(self, study: Path, error: Exception):
         line, self.exit_code = explain(error)
-        super().__init__(f"no page of {study}: {line.removeprefix('attnlab: error: ')}")
+        super().__init__(f"cannot write the page of {study}: {line.removeprefix('attnlab: error: ')}")
         self.__cause__ = error
 
 

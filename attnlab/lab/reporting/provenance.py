@@ -28,21 +28,25 @@ def provenance(found: list[Outcome]) -> Markup:
         details("Data fingerprints", _facts(found, [_fingerprint(o) for o in found])),
         [details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment"))) for o in found],
     ]
-    return section("How it was made", *parts)
+    return section("How the runs were made", *parts)
 
 
 def _agreed(found: list[Outcome]) -> Markup | None:
     """Describe how the variants were matched and their budget. Returns None if the budget is only a number of steps."""
-    told = [outcome.experiment for outcome in found if "match" in outcome.experiment]
-    match, budget = (_common(told, field, words) for field, words in (("match", MATCHED), ("budget", SPENT)))
-    said = [f"Matched in {match}, within 2%."] if match else []
-    said += [f"Trained for the {budget} of the base, each in as many steps as that takes."] if budget else []
-    return tag("p", " ".join(said)) if said else None
+    recorded = [outcome.experiment for outcome in found if "match" in outcome.experiment]
+    match, budget = (_common(recorded, field, words) for field, words in (("match", MATCHED), ("budget", SPENT)))
+    sentences = [f"The variants have equal {match}, within 2%."] if match else []
+    sentences += (
+        [f"Each variant is trained for the {budget} of the base, with the number of steps that this allows."]
+        if budget
+        else []
+    )
+    return tag("p", " ".join(sentences)) if sentences else None
 
 
-def _common(told: list[dict[str, Any]], field: str, words: dict[str, str]) -> str | None:
+def _common(experiments: list[dict[str, Any]], field: str, words: dict[str, str]) -> str | None:
     """Describe the value of a field that all share. Returns None if they differ or the value has no description."""
-    values = {str(each.get(field)) for each in told}
+    values = {str(each.get(field)) for each in experiments}
     return words.get(values.pop()) if len(values) == 1 else None
 
 

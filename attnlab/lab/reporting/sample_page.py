@@ -52,8 +52,8 @@ def _answers(found: dict[str, Any]) -> Markup | None:
     ]
     table = tag("table", tag("thead", heads), tag("tbody", rows), class_="tight answers")
     cut = "" if all(answer.finished for answer in found["answers"]) else f" {UNFINISHED}."
-    note = f"By {_words(found['decoder'])}. Score: {scored(found['decoder'])}.{cut}"
-    return section("What it answers", scroll(table, "Answers"), tag("p", note, class_="quiet"))
+    note = f"Decoder: {_words(found['decoder'])}. Score: {scored(found['decoder'])}.{cut}"
+    return section("Answers", scroll(table, "Answers"), tag("p", note, class_="quiet"))
 
 
 def _words(decoder: Any) -> str:
@@ -65,18 +65,19 @@ def _words(decoder: Any) -> str:
 def _looked(found: dict[str, Any]) -> Markup:
     """Show the maps of the best answer: the last layer large, and every layer and head."""
     if found["layers"] is None:
-        note = "There is no map: in this model no attention goes from the answer to what was read."
-        return section("Where it looked", tag("p", note))
+        note = "There is no map, because this model has no attention from the answer to the input."
+        return section("Attention maps", tag("p", note))
     layers, (source, target) = np.asarray(found["layers"], float), (found["source"], found["target"])
     label = "attention of the best answer, last layer, mean over heads"
     longest = max(len(source), len(target))
     cut = f" Only the first {LONGEST} of {longest} positions are drawn." if longest > LONGEST else ""
     note = (
-        "How much each symbol of the best answer (a row) drew from each symbol read (a column), both in the order "
-        f"in which they are read.{cut} Large: the last layer, mean of its heads; below, every layer and head."
+        "A cell is the attention weight of a symbol of the best answer (row) on a symbol of the input (column), both "
+        f"in reading order.{cut} The large map is the mean over the heads of the last layer. The maps below show "
+        "every layer and head."
     )
     return section(
-        "Where it looked",
+        "Attention maps",
         tag("p", note, class_="quiet"),
         ramp(),
         tag("figure", scroll(heatmap(layers[-1].mean(0), source, target, label), label), class_="map-figure"),

@@ -31,7 +31,7 @@ def opening(found: list[Outcome], study: str) -> Markup:
     counted = f"{finished} of {len(found)} variants finished" if finished < len(found) else ""
     eyebrow = [name(study), " · attnlab", f" · {counted}" if counted else ""]
     quick = any(outcome.experiment.get("quick") for outcome in found)
-    warning = "A preview (--quick): trained too briefly to conclude anything from."
+    warning = "This is a preview (--quick). Its training is too short for conclusions."
     return tag(
         "header",
         tag("p", eyebrow, class_="eyebrow"),
@@ -46,15 +46,15 @@ def findings(found: list[Outcome]) -> Markup:
     """Return the answer in words, with a plot of each headline metric."""
     sound = by_metric(o for o in found if o.headline is not None and o.headline.sound)
     plots = [_strips(metric, some) for metric, some in sound.items()]
-    said = comparison(found)
-    sentences = [tag("p", sentence) for sentence in verdict(found, said)]
+    compared = comparison(found)
+    sentences = [tag("p", sentence) for sentence in verdict(found, compared)]
     readings = [
-        tag("li", reading(outcome), " ", against(outcome, said), style=f"--of:var(--v{outcome.order % 8})")
+        tag("li", reading(outcome), " ", against(outcome, compared), style=f"--of:var(--v{outcome.order % 8})")
         for outcome in found
         if outcome.result is not None
     ]
     unfinished = [
-        tag("p", name(o.name), f": {state(o)}; not part of any number here.", class_="quiet")
+        tag("p", name(o.name), f": {state(o)}; it is not included in any number here.", class_="quiet")
         for o in found
         if o.result is None and o.begun
     ]
@@ -65,14 +65,14 @@ def findings(found: list[Outcome]) -> Markup:
         unfinished.append(tag("p", "Not begun: ", names, f"{more}.", class_="quiet"))
     quick = any(outcome.experiment.get("quick") for outcome in found)
     heading = "The answer of a quick run" if quick else "The answer"
-    told = basis(said)
+    explanation = basis(compared)
     return section(
         heading,
         tag("div", sentences, class_="said"),
         plots,
         tag("ul", readings, class_="verdicts") if readings else None,
-        tag("p", told, class_="quiet") if told else None,
-        [] if said.pairs is None else matrices(said.pairs),
+        tag("p", explanation, class_="quiet") if explanation else None,
+        [] if compared.pairs is None else matrices(compared.pairs),
         unfinished,
         class_="answer",
     )
@@ -89,20 +89,22 @@ def numbers(found: list[Outcome]) -> Markup:
     ]
     chosen = sorted({title(outcome.metric) for outcome in found if outcome.tried() > 1})
     notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
-    said = [(o.name, line(o.result or {})) for o in found for line in (tie, model_line)]
-    lines = [tag("p", name(variant), f": {line}.", class_="quiet") for variant, line in said if line]
+    remarks = [(o.name, line(o.result or {})) for o in found for line in (tie, model_line)]
+    lines = [tag("p", name(variant), f": {line}.", class_="quiet") for variant, line in remarks if line]
     return section("The numbers", parts, lines, tag("p", notes, class_="quiet"), _data(found))
 
 
 NOTES = (
-    "Metrics are of the test set, with 95% intervals (Student's t over seeds; rates' are cut at 0 and 100%). Seeds "
-    "that all came to one number show no spread, and have no interval: others might differ. All lanes (seeds times "
-    "learning rates) train together: time and memory are of all of them, FLOPs of one. Peak memory is what the "
-    "compiler estimates for one call of several training steps; below it stands the most that the process ever held. "
-    "The decoding state is what is remembered of one example while its answer is made. Point at a number for all "
-    "its digits."
+    "Metrics are measured on the test set, with 95% intervals (Student's t over seeds; intervals of rates are cut at 0 "
+    "and 100%). If all seeds have the same value, there is no spread and no interval, although other seeds might "
+    "differ. All lanes (seeds times learning rates) train together: time and memory are for all lanes, FLOPs for one. "
+    "Peak memory is the compiler's estimate for one call of several training steps; below it is the peak memory of the "
+    "process. The decoding state is the memory that one example needs while it is decoded. Hover over a number to see "
+    "all its digits."
 )
-CHOSEN = " Where a learning rate was chosen among several as good, the interval of {} alone allows for that choice."
+CHOSEN = (
+    " If a learning rate was chosen among several equally good ones, only the interval of {} accounts for the choice."
+)
 
 
 def learning(found: list[Outcome]) -> Markup | None:
@@ -114,7 +116,7 @@ def learning(found: list[Outcome]) -> Markup | None:
     legend = tag("ul", [_key(one) for one in shown.values()], class_="legend")
     note = _band_note([one for _, _, some in drawn for one in some])
     figures = [_figure(*one) for one in drawn]
-    return section("Learning", legend, tag("div", figures, class_="pair"), tag("p", note, class_="quiet"))
+    return section("Learning curves", legend, tag("div", figures, class_="pair"), tag("p", note, class_="quiet"))
 
 
 def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
@@ -122,8 +124,8 @@ def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
     groups = by_metric(outcome for outcome in found if outcome.result is not None)
     drawn = []
     for metric, finished in groups.items():
-        of = f", where {title(metric)} is the headline" if len(groups) > 1 else ""
-        for key, words in (("loss", f"loss in training{of}"), (f"valid.{metric}", f"{title(metric)} on validation")):
+        headline = f" (headline metric: {title(metric)})" if len(groups) > 1 else ""
+        for key, words in (("loss", f"training loss{headline}"), (f"valid.{metric}", f"{title(metric)} on validation")):
             some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
             drawn += [(key, words, some)] if some else []
     return drawn
@@ -132,7 +134,7 @@ def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
 def beside(files: Sequence[str]) -> Markup:
     """Return links to the other files in the folder: the numbers and figures as files, and the answers to the test."""
     links = [tag("li", tag("a", file, href=quote(file))) for file in files]
-    return section("Beside this page", tag("ul", links, class_="plain"))
+    return section("Files next to this page", tag("ul", links, class_="plain"))
 
 
 def _strips(metric: str, some: Sequence[Outcome]) -> Markup:
@@ -142,11 +144,11 @@ def _strips(metric: str, some: Sequence[Outcome]) -> Markup:
 
 
 def _caption(metric: str, estimates: Sequence[Estimate]) -> Markup:
-    words = "each ring a seed, the dot their mean, the line its 95% interval"
+    words = "rings are seeds, the dot is their mean, the line is its 95% interval"
     if any(estimate.still for estimate in estimates):
-        words += ", none where the seeds show no spread"
+        words += " (no line if the seeds show no spread)"
     if all(len(estimate.values) == 1 for estimate in estimates):
-        words = "one seed, which has no interval"
+        words = "one seed, so there is no interval"
     return tag("figcaption", tag("b", title(metric)), tag("span", f" on the test set: {words}", class_="quiet"))
 
 
@@ -154,14 +156,14 @@ def _troubles(found: list[Outcome]) -> Markup | None:
     lines = [tag("li", line) for outcome in found for line in outcome.troubles]
     if not lines:
         return None
-    return tag("div", tag("b", "Could not be read:"), tag("ul", lines, class_="plain"), class_="banner")
+    return tag("div", tag("b", "These files could not be read:"), tag("ul", lines, class_="plain"), class_="banner")
 
 
 def _settings(found: list[Outcome]) -> Markup | None:
     """Return a warning if the runs were made under different settings of jax."""
     if not (lines := settings_of(found)):
         return None
-    words = "These runs were made under different settings, so that their numbers may differ for that alone:"
+    words = "The runs used different settings, which alone may change their numbers:"
     return tag("div", tag("b", words), tag("ul", [tag("li", line) for line in lines], class_="plain"), class_="banner")
 
 
@@ -171,7 +173,7 @@ def _data(found: list[Outcome]) -> Markup | None:
     lines = dict.fromkeys(str(line) for listed in notes if isinstance(listed, list) for line in listed)
     if not lines:
         return None
-    return tag("div", tag("p", "Of the data:"), tag("ul", [tag("li", line) for line in lines]), class_="quiet")
+    return tag("div", tag("p", "Notes on the data:"), tag("ul", [tag("li", line) for line in lines]), class_="quiet")
 
 
 def _table(sheet: Sheet, label: str) -> Markup:
@@ -194,7 +196,7 @@ def _cell(head: str, cell: Cell) -> Markup:
 
 
 def _figure(key: str, words: str, some: list[Curve]) -> Markup:
-    label = f"{words}, by step, of " + ", ".join(one.name for one in some)
+    label = f"{words} by step for " + ", ".join(one.name for one in some)
     return tag("figure", tag("figcaption", tag("b", words)), draw(some, key, label))
 
 
@@ -206,13 +208,13 @@ def _key(one: Curve) -> Markup:
 
 def _band_note(curves: list[Curve]) -> str:
     seeds = {one.values.shape[1] for one in curves}
-    said = ["Lines are means over seeds"]
+    sentences = ["Lines are means over seeds."]
     if any(2 <= count < 5 for count in seeds):
-        said.append("bands reach from the lowest seed to the highest (too few for an interval at each step)")
+        sentences.append("Bands reach from the lowest to the highest seed, because few seeds give no useful interval.")
     if any(count >= 5 for count in seeds):
-        said.append("bands are 95% intervals of the mean, of no width where seeds show no spread")
+        sentences.append("Bands are 95% intervals of the mean; they have no width if the seeds show no spread.")
     if 1 in seeds:
-        said.append("one seed has no band")
+        sentences.append("A single seed has no band.")
     if any(one.cut for one in curves):
-        said.append("a dotted line that ends in a cross is a seed that diverged, kept out of the mean")
-    return "; ".join(said) + ". Where several learning rates were trained, the chosen one is shown."
+        sentences.append("A dotted line that ends in a cross is a seed that diverged; it is excluded from the mean.")
+    return " ".join([*sentences, "If several learning rates were trained, the chosen one is shown."])

@@ -51,8 +51,8 @@ def _strip(metric: str, marks: Sequence[Mark], scale: Axis, seeds: bool) -> Mark
     grid = [tag("line", x1=scale.at(t), x2=scale.at(t), y1="0", y2="100%", class_="grid") for t in scale.ticks]
     sound = [mark for mark in marks if mark.estimate.sound]
     drawn = [_mark(metric, mark, scale, _height(n, len(sound)), seeds) for n, mark in enumerate(sound)]
-    said = "; ".join(f"{mark.label} {_said(metric, mark.estimate)}" for mark in marks)
-    return tag("svg", *grid, *drawn, class_="strip-plot", role="img", aria_label=said or "no value")
+    label = "; ".join(f"{mark.label} {_said(metric, mark.estimate)}" for mark in marks)
+    return tag("svg", *grid, *drawn, class_="strip-plot", role="img", aria_label=label or "no value")
 
 
 def _mark(metric: str, mark: Mark, scale: Axis, height: float, seeds: bool) -> Markup:

@@ -13,8 +13,8 @@ from attnlab.lab.results.estimates import Rate, is_rate
 from attnlab.lab.results.outcome import Outcome, by_metric
 
 NOTE = (
-    "Each ring is a seed, the dot their mean, the line its 95% interval; the axes across are logarithmic. Variants at "
-    "one place stand side by side."
+    "Rings are seeds, dots are their means, and lines are 95% intervals. The horizontal axes are logarithmic. Variants "
+    "at the same position are drawn side by side."
 )
 _TIMES = ((3600, "h"), (60, "min"), (1, "s"))
 
@@ -26,7 +26,7 @@ def tradeoffs(found: Sequence[Outcome]) -> Markup | None:
     """
     groups = by_metric(outcome for outcome in found if outcome.result is not None)
     figures = join(*(_of(finished) for finished in groups.values()))
-    return section("Against what it took", figures, tag("p", NOTE, class_="quiet")) if figures else None
+    return section("Metric against cost", figures, tag("p", NOTE, class_="quiet")) if figures else None
 
 
 def _of(finished: Sequence[Outcome]) -> Markup:
@@ -55,13 +55,13 @@ def _cost(
     series = [Series(o.name, o.order, (points[o.name],)) for o in shown]
     absent = [outcome.name for outcome in finished if outcome not in shown]
     crosses = (
-        tag("span", "; × where seeds diverged", class_="quiet") if any(p.failed for p in points.values()) else None
+        tag("span", "; × marks seeds that diverged", class_="quiet") if any(p.failed for p in points.values()) else None
     )
     return tag(
         "figure",
         tag("figcaption", tag("b", title(metric), " against ", words), crosses),
         scatter(frame(metric, higher, series), series, write, _label(metric, words, series)),
-        tag("p", "Not drawn, for want of a number: ", listed(absent), class_="quiet") if absent else None,
+        tag("p", "Not drawn, because a number is missing: ", listed(absent), class_="quiet") if absent else None,
     )
 
 
@@ -82,8 +82,8 @@ def _rates(finished: Sequence[Outcome]) -> Markup | None:
         for one in series
     ]
     lost = any(point.failed for one in series for point in one.points)
-    crosses = "; × where seeds diverged or gave no finite number" if lost else ""
-    more = f" on validation; the larger dot is the rate that was chosen{crosses}"
+    crosses = "; × marks seeds that diverged or have no finite value" if lost else ""
+    more = f" on validation; the larger dot is the chosen rate{crosses}"
     caption = tag("b", title(metric), " against learning rate"), tag("span", more, class_="quiet")
     return tag("figure", tag("figcaption", *caption), tag("div", panels, class_="panels"))
 
@@ -100,7 +100,7 @@ def _headline(found: Sequence[Outcome]) -> tuple[str, bool]:
 
 
 def _label(metric: str, words: str, series: Sequence[Series]) -> str:
-    return f"{title(metric)} against {words}, of " + ", ".join(one.name for one in series)
+    return f"{title(metric)} against {words} for " + ", ".join(one.name for one in series)
 
 
 def _state(outcome: Outcome) -> float | None:

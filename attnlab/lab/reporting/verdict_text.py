@@ -15,87 +15,91 @@ _SUMS = {
     "better": (" is better than ", " are better than ", "."),
     "worse": (" is worse than ", " are worse than ", "."),
     "same": (" is the same as ", " are the same as ", " within {margin}."),
-    "unclear": (" cannot be told from ", " cannot be told from ", " by these seeds."),
+    "unclear": (" does not differ significantly from ", " do not differ significantly from ", " with these seeds."),
 }
 
 
-def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+def verdict(found: Sequence[Outcome], compared: Comparison) -> list[Markup]:
     """Summarize the study in a few sentences, one for each kind of verdict and reference."""
     if not any(outcome.result is not None for outcome in found):
         return [Markup("No run in this folder has finished; there is nothing to compare yet.")]
     if len(found) == 1:
         return []
-    if said.silent:
-        reference = name(said.leaders[0].name)
-        return [join("Nothing is compared with ", reference, f", the reference: {said.silent}.")]
-    if not said.members(said.leaders[0]):
-        return [Markup("Each variant is asked something of its own; none is compared with another.")]
-    return [sentence for leader in said.leaders for sentence in _of(leader, found, said)]
+    if compared.silent:
+        reference = name(compared.leaders[0].name)
+        return [join("Nothing is compared with the reference ", reference, f": {compared.silent}.")]
+    if not compared.members(compared.leaders[0]):
+        return [Markup("Every variant has a different task, so no variants are compared.")]
+    return [sentence for leader in compared.leaders for sentence in _of(leader, found, compared)]
 
 
-def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+def _of(leader: Outcome, found: Sequence[Outcome], compared: Comparison) -> list[Markup]:
     """Return the sentences about the variants that are compared with one reference."""
-    reference, members, sentences = name(leader.name), said.members(leader), []
+    reference, members, sentences = name(leader.name), compared.members(leader), []
     for word, (one, several, end) in _SUMS.items():
-        names = [outcome.name for outcome in found if outcome.name in members and said.word(outcome) == word]
+        names = [outcome.name for outcome in found if outcome.name in members and compared.word(outcome) == word]
         if names:
-            margin = _amount(leader.metric, said.margin or 0.0)
+            margin = _amount(leader.metric, compared.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
     if lost := [outcome for outcome in found if outcome.lost() and outcome.name in (leader.name, *members)]:
-        told = [
+        counts = [
             join(
                 name(one.name),
                 f" ({len(one.lost())} of {len({*one.alive(), *(lane.get('seed') for lane in one.lost())})})",
             )
             for one in lost
         ]
-        sentences.append(join("Seeds diverged, and stand in no mean, of ", _listed(told), "."))
-    if refused := [variant for variant in said.refused if variant in members]:
+        sentences.append(join("Some seeds diverged and are excluded from the means: ", _listed(counts), "."))
+    if refused := [variant for variant in compared.refused if variant in members]:
         sentences.append(join("There is no verdict on ", listed(refused), "."))
     return sentences
 
 
-def basis(said: Comparison) -> Markup | None:
+def basis(compared: Comparison) -> Markup | None:
     """Explain the verdicts: what is compared with what, how certain they are, and what the words mean."""
-    if said.silent or not said.verdicts:
+    if compared.silent or not compared.verdicts:
         return None
-    several, unfinished = said.planned_count
-    first = "the study's first variant" if said.planned else "the first by name, as these folders tell no order"
-    with_what = join(name(said.leaders[0].name), f", {first}")
-    if len(said.leaders) > 1:
-        with_what = Markup("the first of those that were asked the same" + ("" if said.planned else ", by name"))
-    if said.named:
-        with_what = Markup("the one that the study names for it")
-    if said.pairs is not None:
-        with_what = join(with_what, ", and with every other")
-    to_come = f" that this study plans, {unfinished} of which are not finished" if unfinished else ""
-    surer = (
-        f"The verdicts are corrected for all {several} comparisons{to_come} (Holm's procedure in Shaffer's form): with "
-        "95% confidence none is a false claim. Their intervals hold together at 95%; a verdict may be surer than its "
-        "own. "
+    several, unfinished = compared.planned_count
+    first = (
+        "the study's first variant" if compared.planned else "the first by name, because these folders record no order"
+    )
+    with_what = join(name(compared.leaders[0].name), f", {first}")
+    if len(compared.leaders) > 1:
+        with_what = Markup("the first variant with the same task" + ("" if compared.planned else ", by name"))
+    if compared.named:
+        with_what = Markup("the reference that the study names for it")
+    if compared.pairs is not None:
+        with_what = join(with_what, ", and with every other variant")
+    planned = f" that this study plans, {unfinished} of which are not finished" if unfinished else ""
+    correction = (
+        f"The verdicts are corrected for all {several} comparisons{planned} (Holm's procedure in Shaffer's form): with "
+        "95% confidence none of them is a false claim. Their intervals hold jointly at 95%. A verdict may be more "
+        "certain than its interval. "
     )
     same = (
         "No margin was set, so no variant is called the same. "
-        if said.margin is None
-        else f"The same: shown to differ by less than {_margins(said.leaders, said.margin)}. Better or worse: shown to "
-        "differ, not that it is by more. "
+        if compared.margin is None
+        else f"The same means that the difference is less than {_margins(compared.leaders, compared.margin)}. Better "
+        "or worse means that there is a difference, which may be smaller than that. "
     )
-    bell = "Seeds are taken to scatter about their mean like a normal distribution"
-    heaps = (
-        "; where those of a variant lie in two heaps, as when each learns the task or does not, another's difference "
-        "of about the heaps' distance is claimed only if so many pairs agree in it that chance is ruled out"
+    normal = "The values of seeds are assumed to be normally distributed. "
+    bimodal = (
+        "If the seeds of a variant form two clusters, for example because some learn the task and others do not, a "
+        "difference of another variant of about the gap between them is claimed only if enough pairs agree to rule out "
+        "chance. "
     )
-    luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
+    selection = "If a learning rate was chosen among several equally good ones, the interval accounts for the choice. "
     return join(
         "Each variant is compared with ",
         with_what,
         ", over the same seeds. ",
-        surer if several > 1 else "The verdict and its interval are at 95%. ",
+        correction if several > 1 else "The verdict and its interval are at 95%. ",
         same,
-        bell + (heaps if several > 1 else "") + ". ",
-        luck if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
-        "The effect is Hedges' g of the paired differences; what could be found goes by the spread that was seen.",
+        normal,
+        bimodal if several > 1 else "",
+        selection if any(max(found.tried) > 1 for found in compared.verdicts.values()) else "",
+        "The effect is Hedges' g of the paired differences. Detectable differences assume the observed spread.",
     )
 
 
@@ -117,14 +121,14 @@ def reading(outcome: Outcome) -> Markup:
     return join(name(outcome.name), f": {title(metric)} ", value, f" ({bounds(metric, estimate)}{left_out}).")
 
 
-def against(outcome: Outcome, said: Comparison) -> Markup | None:
+def against(outcome: Outcome, compared: Comparison) -> Markup | None:
     """Report a verdict with its numbers: "Worse than softmax: −2.2 points (interval …, 3 pairs; effect −4.2)."."""
-    if said.word(outcome) == "reference":
-        return Markup("The reference.") if said.verdicts else None
-    leader = said.references[outcome.name]
-    if outcome.name in said.refused:
-        return join("Not compared with ", name(leader.name), f": {said.refused[outcome.name]}.")
-    found = said.verdicts.get(outcome.name)
+    if compared.word(outcome) == "reference":
+        return Markup("The reference.") if compared.verdicts else None
+    leader = compared.references[outcome.name]
+    if outcome.name in compared.refused:
+        return join("Not compared with ", name(leader.name), f": {compared.refused[outcome.name]}.")
+    found = compared.verdicts.get(outcome.name)
     if found is None:
         return None
     metric, reference = outcome.metric, name(leader.name)
@@ -132,9 +136,9 @@ def against(outcome: Outcome, said: Comparison) -> Markup | None:
         "better": join(tag("b", "Better"), " than ", reference),
         "worse": join(tag("b", "Worse"), " than ", reference),
         "same": join(tag("b", "The same"), " as ", reference),
-        "unclear": join(tag("b", "Unclear"), " against ", reference),
+        "unclear": join(tag("b", "Unclear"), " compared with ", reference),
     }[found.verdict]
-    return join(opening, ": ", _numbers(metric, found), _reach(metric, found, said), _alone(outcome, said))
+    return join(opening, ": ", _numbers(metric, found), _reach(metric, found, compared), _alone(outcome, compared))
 
 
 def bounds(metric: str, estimate: Estimate) -> str:
@@ -169,39 +173,37 @@ def _two(effect: float) -> str:
     return format(effect, "+.0f" if abs(effect) >= 9.95 else "+.2g").replace("-", "−")
 
 
-def _reach(metric: str, found: Verdict, said: Comparison) -> str:
+def _reach(metric: str, found: Verdict, compared: Comparison) -> str:
     """Say if seeds show no spread. For an unclear verdict, say what could have been found, and with how many seeds."""
     if found.spread == 0:
-        return " These seeds show no spread, which says nothing of what others would."
+        return " These seeds show no spread, but other seeds may."
     if found.verdict != "unclear":
         return ""
     if found.jump and not found.low <= 0 <= found.high:
         return (
-            " The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, "
-            f"{_amount(metric, found.jump)} apart: a difference like this may be the luck of {found.seeds} pairs, "
-            f"which takes {count(found.agreeing)} that agree to rule out."
+            " The interval uses only the spread of these pairs. But the seeds of another variant form two clusters "
+            f"{_amount(metric, found.jump)} apart, so this difference over {found.seeds} pairs may be chance. Ruling "
+            f"out chance takes {count(found.agreeing)} pairs that agree."
         )
-    could = (
-        f" A true difference of {_amount(metric, found.smallest)} or more would be found by {POWER:.0%} of such studies"
-    )
+    could = f" Such a study has {POWER:.0%} power to detect a true difference of {_amount(metric, found.smallest)}"
     if not is_open(metric) and found.smallest > 1:
-        could = " So few seeds could not be sure to find any difference"
-    takes = {"find the difference seen": found.seeds_for_difference}
-    if said.margin is not None:
-        takes[f"find one of {_amount(metric, said.margin)}"] = found.seeds_for_margin
-        takes["call two that are alike the same"] = found.seeds_for_same
-    parts = [f"to {what} takes {count(seeds)} seeds" for what, seeds in takes.items() if (seeds or 0) > found.seeds]
+        could = " So few seeds cannot reliably detect any difference"
+    takes = {"detecting the observed difference": found.seeds_for_difference}
+    if compared.margin is not None:
+        takes[f"detecting a difference of {_amount(metric, compared.margin)}"] = found.seeds_for_margin
+        takes["calling two equal variants the same"] = found.seeds_for_same
+    parts = [f"{what} takes {count(seeds)} seeds" for what, seeds in takes.items() if (seeds or 0) > found.seeds]
     return f"{could}{'; ' * bool(parts)}{', '.join(parts)}."
 
 
-def _alone(outcome: Outcome, said: Comparison) -> str:
+def _alone(outcome: Outcome, compared: Comparison) -> str:
     """List the seeds without a partner, and whether they diverged."""
-    seeds = said.alone[outcome.name]
+    seeds = compared.alone[outcome.name]
     if not seeds:
         return ""
-    diverged = {lane.get("seed") for side in (outcome, said.references[outcome.name]) for lane in side.lost()}
+    diverged = {lane.get("seed") for side in (outcome, compared.references[outcome.name]) for lane in side.lost()}
     listed = ", ".join(f"{seed} (diverged)" if seed in diverged else str(seed) for seed in seeds)
-    return f" Left out, for want of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
+    return f" Left out for lack of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
 
 
 def _margins(leaders: Sequence[Outcome], margin: float) -> str:

@@ -48,10 +48,10 @@ class AllPairs:
         """Explain the signs that occur and the confidence of the verdicts, in one line."""
         words = {SIGNS[word]: word for word in SIGNS}
         shown = {self.sign(a, b) for names in self.groups for a in names for b in names}
-        told = words | {PENDING: "not finished", REFUSED: "not compared"}
-        signs = ", ".join(f"{sign} {word}" for sign, word in told.items() if sign in shown)
+        meanings = words | {PENDING: "not finished", REFUSED: "not compared"}
+        signs = ", ".join(f"{sign} {word}" for sign, word in meanings.items() if sign in shown)
         count = len(self.verdicts) + len(self.pending)
-        return f"row against column: {signs}; with 95% confidence none of the {count} comparisons is a false claim"
+        return f"row compared with column: {signs}; the {count} verdicts hold jointly with 95% confidence"
 
 
 def all_pairs(
@@ -87,6 +87,6 @@ def all_pairs(
             higher[pair], steps[pair] = bool(later.result["higher"]), later.step()
             alone[pair] = tuple(sorted({*a} ^ {*b}))
             kinds[pair] = asked[later.name]
-    said = verdicts(values, margin, higher=higher, tried=tried, steps=steps, asked=kinds, pending=len(pending))
+    judged = verdicts(values, margin, higher=higher, tried=tried, steps=steps, asked=kinds, pending=len(pending))
     groups = tuple(tuple(one.name for one in group) for group in found.values() if len(group) > 1)
-    return AllPairs(groups, said, refused, alone, tuple(pending))
+    return AllPairs(groups, judged, refused, alone, tuple(pending))

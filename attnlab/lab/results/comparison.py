@@ -117,10 +117,10 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         if name != reference.name and (by_name[name].result is None or reference.result is None)
     )
     if bare.pairs is not None:
-        said = {name: bare.pairs.verdicts[name, references[name].name] for name in pairs}
-        return replace(bare, verdicts=said, refused=refused, alone=alone, pending=pending)
-    said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, asked=asked, pending=len(pending))
-    return replace(bare, verdicts=said, refused=refused, alone=alone, pending=pending)
+        judged = {name: bare.pairs.verdicts[name, references[name].name] for name in pairs}
+        return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
+    judged = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, asked=asked, pending=len(pending))
+    return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
 
 
 def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict[str, Outcome], bool]:
@@ -167,13 +167,13 @@ def _unpaired(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
     """Return why nothing can be compared with a reference, or ""."""
     if len({outcome.metric for outcome in found if outcome.result is not None}) > 1:
-        return "the finished runs name different headline metrics"
+        return "the finished runs have different headline metrics"
     if reference.result is None:
         return "it has not finished"
     if reference.headline is None:
         return "it has no value"
     if not reference.by_seed(reference.metric):
-        return "not all of its values are finite numbers that belong to a seed"
+        return "some of its values are not finite or have no seed"
     return ""
 
 
@@ -182,11 +182,11 @@ def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
     if outcome.headline is None:
         return "it has no value"
     if not a:
-        return "not all of its values are finite numbers that belong to a seed"
+        return "some of its values are not finite or have no seed"
     seeds = [", ".join(map(str, sorted(side))) for side in (a, b)]
     if set(a) & set(b) and max(len(a), len(b)) == 1:
-        return "one seed shows no spread; a paired difference takes two or more that both were trained with"
-    return f"a paired difference takes two seeds or more that both were trained with, not {seeds[0]} and {seeds[1]}"
+        return "a paired comparison needs at least two common seeds, because one seed has no spread"
+    return f"a paired comparison needs at least two common seeds, got {seeds[0]} and {seeds[1]}"
 
 
 def _worst(outcome: Outcome, values: Sequence[float]) -> str:
@@ -197,4 +197,5 @@ def _worst(outcome: Outcome, values: Sequence[float]) -> str:
     worst = 0.0 if higher else 1.0
     if any(value != worst for value in values):
         return ""
-    return f"every seed of both has {measure(outcome.metric, worst)}, the worst there is, and that shows no likeness"
+    value = measure(outcome.metric, worst)
+    return f"every seed of both has {value}, the worst possible value, which does not show that they are equal"

@@ -64,7 +64,7 @@ def estimate(entry: Any, where: str) -> Estimate:
     """Convert a metric's entry in a file. Raises FolderError with a message that starts with `where`."""
     values = entry.get("values") if isinstance(entry, dict) else None
     if not isinstance(values, list):
-        raise FolderError(f"{where}: must hold mean, low, high and values")
+        raise FolderError(f"{where}: must have the fields mean, low, high and values")
     mean, low, high = (number(entry.get(name)) for name in ("mean", "low", "high"))
     return Estimate(mean, low, high, tuple(number(value) for value in values))
 
@@ -81,7 +81,7 @@ def rates(entries: Any, lost: Sequence[Any], where: str) -> tuple[Rate, ...]:
         FolderError: The list is malformed.
     """
     if not isinstance(entries, list) or not all(map(_is_rate, entries)):
-        raise FolderError(f"{where}: must list learning_rate and values")
+        raise FolderError(f"{where}: every entry must have learning_rate and values")
     found = []
     for entry in entries:
         rate = float(entry["learning_rate"])
@@ -110,5 +110,5 @@ def _of_the_alive(listed: list[Any], diverged: int) -> Estimate:
     whole = [value for value in values if value is not None]
     if not whole or len(whole) < len(values):
         return Estimate(None, None, None, tuple(values))
-    told = summary(whole)
-    return Estimate(told["mean"], told["low"], told["high"], tuple(values))
+    found = summary(whole)
+    return Estimate(found["mean"], found["low"], found["high"], tuple(values))

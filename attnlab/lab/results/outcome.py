@@ -160,12 +160,14 @@ def outcomes(folder: Path) -> list[Outcome]:
     except OSError as error:
         raise FolderError(f"{folder}: {error.strerror or error}") from error
     if not places:
-        raise FolderError(f"{folder}: no run in this folder; the page is made from OUT/<experiment>")
-    said = study_file.read_study_file(folder)
-    found = [_outcome(place, folder, said.get(place.name, {})) for place in places if not said or place.name in said]
-    there = {place.name for place in places}
+        raise FolderError(f"{folder} contains no run; expected the folder of a study, OUT/<experiment>")
+    listed = study_file.read_study_file(folder)
+    found = [
+        _outcome(place, folder, listed.get(place.name, {})) for place in places if not listed or place.name in listed
+    ]
+    present = {place.name for place in places}
     # Variants without a folder are kept, because others may be compared with them.
-    found += [Outcome(name, own, {}, None, {}, [], (), ()) for name, own in said.items() if name not in there]
+    found += [Outcome(name, own, {}, None, {}, [], (), ()) for name, own in listed.items() if name not in present]
     found.sort(key=_planned)
     places = list(dict.fromkeys(outcome.metric for outcome in found))
     ordered = [replace(outcome, order=n) for n, outcome in enumerate(found)]
@@ -208,7 +210,7 @@ def _rank(outcome: Outcome) -> tuple[bool, float, str]:
     return False, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
 
 
-def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
+def _outcome(place: Path, study: Path, entry: dict[str, Any]) -> Outcome:
     """Read one folder. Errors become entries of `troubles`."""
     troubles: list[str] = []
 
@@ -224,13 +226,13 @@ def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
     run = RunFolder(place)
     own = attempt(lambda: run.read("experiment"), {})
     # The study file takes precedence, except for the comparable part: the folder knows what it was trained on.
-    experiment = own | said | {name: own[name] for name in ("comparable_part",) if name in own}
+    experiment = own | entry | {name: own[name] for name in ("comparable_part",) if name in own}
     if not run.file("experiment").exists():
         # Without experiment.json the other files cannot be attributed to this variant.
-        return Outcome(place.name, said, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))
+        return Outcome(place.name, entry, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json is missing",))
     if own.get("variant", place.name) != place.name:
-        whose = f"{place.name}{os.sep}experiment.json: is that of variant {own['variant']!r}: not shown, not compared"
-        return Outcome(place.name, said, {}, None, {}, [], (), (whose,))
+        trouble = f"{place.name}{os.sep}experiment.json belongs to variant {own['variant']!r}, so the run is ignored"
+        return Outcome(place.name, entry, {}, None, {}, [], (), (trouble,))
     environment = attempt(lambda: run.read("environment"), {})
     result, metrics, by_rate = attempt(lambda: _result(run), (None, {}, ()))
     rows = attempt(lambda: _rows(run, result), [])
@@ -243,13 +245,15 @@ def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]
     rows, steps = run.metrics(), number((result or {}).get("steps"))
     last = rows[-1]["step"] if rows else 0
     if steps is not None and last != steps:
-        raise FolderError(f"{run.file('metrics')}: rows are lost: the last is of step {last}, the result of {steps:g}")
+        raise FolderError(
+            f"{run.file('metrics')}: rows are missing: the last row is from step {last}, the result from step {steps:g}"
+        )
     lanes = sum(row["step"] == rows[0]["step"] for row in rows) if rows else 1
     if steps is None:
         # The run was interrupted while it wrote the rows of a step. It will continue from its checkpoint.
         return rows[: len(rows) - len(rows) % lanes]
     if len(rows) % lanes:
-        raise FolderError(f"{run.file('metrics')}: rows are lost: step {last} has fewer than there are lanes")
+        raise FolderError(f"{run.file('metrics')}: rows are missing: step {last} has fewer rows than there are lanes")
     return rows
 
 
@@ -259,7 +263,7 @@ def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[
     if result is None:
         return None
     if not all(type(seed) is int for seed in result["seeds"]):
-        raise FolderError(f"{run.file('result')}: the field 'seeds' must list whole numbers")
+        raise FolderError(f"{run.file('result')}: the field 'seeds' must be a list of integers")
     where = f"{run.file('result')}: metrics"
     metrics = {name: estimate(entry, f"{where}.{name}") for name, entry in result["metrics"].items()}
     lost = [lane.get("learning_rate") for lane in result["diverged"] if isinstance(lane, dict)]

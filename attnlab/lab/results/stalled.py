@@ -28,8 +28,8 @@ def stalled(result: dict[str, Any], rows: Iterable[dict[str, Any]], patience: in
         # A lane with fewer evaluations can only have been stopped by train.target.
         if len(values) > patience and len({*values}) == 1:
             lines.append(
-                f"seed {lane['seed']} at learning rate {lane['learning_rate']:g} was stopped in step {lane['step']:,} "
-                f"by train.patience={patience}, and its {title(metric)} on validation had been "
-                f"{measure(metric, values[0])} from the first evaluation on: raise train.patience if the loss fell"
+                f"seed {lane['seed']} at learning rate {lane['learning_rate']:g} was stopped at step {lane['step']:,} "
+                f"by train.patience={patience}, but its {title(metric)} on validation was {measure(metric, values[0])} "
+                "at every evaluation; raise train.patience if the loss was still falling"
             )
     return lines

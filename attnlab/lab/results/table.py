@@ -70,13 +70,13 @@ def results_table(folder: Path) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    there = outcomes(folder)
-    found, study = sheets(there), Path(folder).resolve().name
+    read = outcomes(folder)
+    found, study = sheets(read), Path(folder).resolve().name
     titles = [f"{study}: {sheet.title}" if len(found) > 1 else study for sheet in found]
     # The tables are separated by an empty line.
     parts = [part for sheet, title in zip(found, titles, strict=True) for part in ("", _printed(sheet, title))]
-    parts += [part for matrix in _matrices(comparison(there)) for part in ("", matrix)]
-    return Group(*parts[1:], *(Text(plain(f"made under different settings: {line}")) for line in settings_of(there)))
+    parts += [part for matrix in _matrices(comparison(read)) for part in ("", matrix)]
+    return Group(*parts[1:], *(Text(plain(f"the runs used different settings: {line}")) for line in settings_of(read)))
 
 
 def settings_of(found: list[Outcome]) -> list[str]:
@@ -110,26 +110,26 @@ def _printed(sheet: Sheet, title: str) -> Table:
     return table
 
 
-def _matrices(said: Comparison) -> list[Table | Text]:
+def _matrices(compared: Comparison) -> list[Table | Text]:
     """Return the matrices of verdicts and their legend, if all pairs are compared."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    if said.pairs is None:
+    if compared.pairs is None:
         return []
     made: list[Table | Text] = []
-    for names in said.pairs.groups:
+    for names in compared.pairs.groups:
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
         # The columns are numbered, because many names would not fit.
         for n, head in enumerate(["", *map(str, range(1, len(names) + 1))]):
             table.add_column(head, justify="center" if n else "left", no_wrap=True)
         for n, one in enumerate(names, 1):
             table.add_row(
-                *(Text(plain(cell)) for cell in (f"{n} {one}", *(said.pairs.sign(one, two) for two in names)))
+                *(Text(plain(cell)) for cell in (f"{n} {one}", *(compared.pairs.sign(one, two) for two in names)))
             )
         made.append(table)
-    return [*made, Text(said.pairs.legend())] if made else []
+    return [*made, Text(compared.pairs.legend())] if made else []
 
 
 def _line(cell: Cell) -> str:
@@ -142,27 +142,27 @@ def sheets(found: list[Outcome]) -> list[Sheet]:
     The first cell of an unfinished variant is its state. If the study has several metrics, unfinished variants are on a
     separate last sheet, because their metric is unknown.
     """
-    said = comparison(found)
+    compared = comparison(found)
     groups = by_metric(outcome for outcome in found if outcome.begun)
-    return [_sheet(metric, some, said) if metric else _unfinished(some) for metric, some in groups.items()]
+    return [_sheet(metric, some, compared) if metric else _unfinished(some) for metric, some in groups.items()]
 
 
 def _unfinished(found: list[Outcome]) -> Sheet:
     return Sheet("not finished", found, ["state"], [[Cell(state(outcome))] for outcome in found])
 
 
-def _sheet(metric: str, found: list[Outcome], said: Comparison) -> Sheet:
+def _sheet(metric: str, found: list[Outcome], compared: Comparison) -> Sheet:
     columns = [(title(name), partial(_estimate, name)) for name in _metrics(metric, found)]
     # A column without any value is omitted.
-    beside: list[tuple[str, Callable[[Outcome], Cell]]] = []
-    told = any(said.word(outcome) for outcome in found)
-    beside += [(VERDICT, lambda outcome: Cell(said.word(outcome) or NONE))] if told else []
-    beside += [(PUBLISHED, _published)] if any(_published(outcome).text != NONE for outcome in found) else []
-    beside += [(BAND, _band)] if any(_band(outcome).text != NONE for outcome in found) else []
+    optional: list[tuple[str, Callable[[Outcome], Cell]]] = []
+    judged = any(compared.word(outcome) for outcome in found)
+    optional += [(VERDICT, lambda outcome: Cell(compared.word(outcome) or NONE))] if judged else []
+    optional += [(PUBLISHED, _published)] if any(_published(outcome).text != NONE for outcome in found) else []
+    optional += [(BAND, _band)] if any(_band(outcome).text != NONE for outcome in found) else []
     done = [outcome for outcome in found if outcome.result is not None]
-    beside += [(RATE, _rate)] if any(len(outcome.rates) > 1 for outcome in done) else []
+    optional += [(RATE, _rate)] if any(len(outcome.rates) > 1 for outcome in done) else []
     costs = [(head, cell) for head, cell in COSTS.items() if any(cell(outcome).text != NONE for outcome in done)]
-    columns = [*columns[:1], *beside, *columns[1:], *costs, ("diverged lanes", _diverged)]
+    columns = [*columns[:1], *optional, *columns[1:], *costs, ("diverged lanes", _diverged)]
     none = [Cell(NONE)] * (len(columns) - 1)
     rows = [
         [Cell(state(outcome)), *none] if outcome.result is None else [cell(outcome) for _, cell in columns]
@@ -192,7 +192,7 @@ def _rate(outcome: Outcome) -> Cell:
 def _training_flops(outcome: Outcome) -> Cell:
     """Format the FLOPs of one lane. If lanes stopped early, it is the mean over them."""
     value, a_step = outcome.training_flops(), _known(outcome, "flops")
-    note = "" if a_step is None else f"{large(a_step, 'FLOP')} a step"
+    note = "" if a_step is None else f"{large(a_step, 'FLOP')} per step"
     return Cell(large(value, "FLOP"), note, "" if value is None else repr(value))
 
 
@@ -235,8 +235,8 @@ COSTS: dict[str, Callable[[Outcome], Cell]] = {
     "training FLOPs": _training_flops,
     "decoding state": _cost("state_bytes", _bytes),
     "peak memory": _memory,
-    "a step": _step,
-    "training": _training,
+    "time per step": _step,
+    "training time": _training,
 }
 
 
@@ -276,8 +276,8 @@ def _band(outcome: Outcome) -> Cell:
     ends = [measure(outcome.metric, end) for end in (least, most) if end is not None]
     words = " to ".join(ends) if len(ends) == 2 else f"{'≥' if most is None else '≤'} {ends[0]}"
     mean = estimate.mean if estimate is not None and estimate.sound else math.nan
-    held = (least is None or mean >= least) and (most is None or mean <= most)
-    return Cell(words, "held" if held else "missed", repr(band))
+    inside = (least is None or mean >= least) and (most is None or mean <= most)
+    return Cell(words, "inside" if inside else "outside", repr(band))
 
 
 def _diverged(outcome: Outcome) -> Cell:

@@ -19,10 +19,10 @@ def model_line(result: dict[str, Any]) -> str:
     if kind not in ("mean", "best") or taken is None or last is None or not steps:
         return ""
     if kind == "mean":
-        which = f"the mean of {len(steps)} models, from step {steps[0]} to {steps[-1]},"
+        which = f"the mean of {len(steps)} models (steps {steps[0]} to {steps[-1]})"
     else:
-        which = f"the best model on validation (of step {', '.join(steps)})"
-    return f"{which} was tested: {title(metric)} {measure(metric, taken)}; of the last model {measure(metric, last)}"
+        which = f"the best model on validation (step {', '.join(steps)})"
+    return f"{which} was tested: {title(metric)} {measure(metric, taken)}; the last model has {measure(metric, last)}"
 
 
 def _mean(metrics: Any, metric: Any) -> float | None:

@@ -27,15 +27,15 @@ def tie(result: dict[str, Any]) -> str:
     worth = (
         f"the same {title(metric)} on validation ({_mean(metric, sound)})" if sound else f"no finite {title(metric)}"
     )
-    said, taken = f"the learning rates {shared} have {worth}", f"{result['learning_rate']:g}"
+    tied, chosen = f"the learning rates {shared} have {worth}", f"{result['learning_rate']:g}"
     losses = _table(by_rate, "losses")
     if not losses:
-        return f"{said}; {taken}, the first of them, is reported, and nothing shows that it is the best"
+        return f"{tied}; the first of them, {chosen}, is reported, although it may not be the best"
     best = lowest(losses, equal)
     means = ", ".join(f"{rates[n]}: {_mean('loss', [row[n] for row in losses])}" for n in equal)
     if len(best) > 1:
-        return f"{said} and the lowest loss there is shared too ({means}); {taken}, the first of these, is reported"
-    return f"{said}; {taken} is reported, which has the lowest loss there ({means})"
+        return f"{tied}, and the lowest loss is shared too ({means}); the first of them, {chosen}, is reported"
+    return f"{tied}; {chosen} is reported because it has the lowest loss ({means})"
 
 
 def _table(by_rate: list[dict], name: str) -> list[tuple[float | None, ...]]:

@@ -98,7 +98,7 @@ def lowest(losses: Scores, places: Sequence[int]) -> tuple[int, ...]:
 def _ranked(scores: Scores, higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return scores (negated unless `higher`, NaN for diverged lanes), and per rate the finite count and mean."""
     if not len(scores) or not len(scores[0]) or len({len(row) for row in scores}) > 1:
-        raise ValueError("scores must be a table [seeds, rates], with a seed and a rate at least")
+        raise ValueError("scores must be a table [seeds, rates] with at least one seed and one rate")
     table = np.array([[math.nan if score is None else score for score in row] for row in scores], np.float64)
     table = np.where(np.isfinite(table), table if higher else -table, math.nan)
     sound = ~np.isnan(table)
@@ -118,9 +118,10 @@ def _near(pair: np.ndarray) -> bool:
     from scipy.special import stdtrit
 
     first, second = pair[~np.isnan(pair).any(1)].T
-    behind = first - second
-    if behind.size < 2:
+    differences = first - second
+    if differences.size < 2:
         return True
     fine = resolution(first, second)
-    reach = stdtrit(behind.size - 1, (1 + CERTAIN) / 2) * (observed_scale(behind, fine) or fine)
-    return mean(behind) <= reach / math.sqrt(behind.size)
+    scale = observed_scale(differences, fine) or fine
+    half_width = stdtrit(differences.size - 1, (1 + CERTAIN) / 2) * scale / math.sqrt(differences.size)
+    return mean(differences) <= half_width

@@ -104,18 +104,20 @@ def verdicts(
     check_margin(margin)
     check_level(level)
     if pending < 0:
-        raise ValueError(f"{pending=} must be 0 or more: the planned comparisons whose runs have not finished")
-    cases, chosen, least, kinds, apart = {}, tried or {}, steps or {}, asked or {}, {}
+        raise ValueError(
+            f"{pending=} must be at least 0; it counts the planned comparisons whose runs have not finished"
+        )
+    cases, chosen, least, kinds, gaps = {}, tried or {}, steps or {}, asked or {}, {}
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]
             cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up, resolution(a, b, least.get(name)))
         except ValueError as refusal:
             raise ValueError(f"{name}: {refusal}") from refusal
-        apart[name] = bimodal_gap(a), bimodal_gap(b)
+        gaps[name] = bimodal_gap(a), bimodal_gap(b)
     for name, case in cases.items():
-        others = [other for other in apart if other != name and kinds.get(other) == kinds.get(name)]
-        cases[name] = replace(case, bimodal_gaps=tuple(one for other in others for one in apart[other]))
+        others = [other for other in gaps if other != name and kinds.get(other) == kinds.get(name)]
+        cases[name] = replace(case, bimodal_gaps=tuple(one for other in others for one in gaps[other]))
     unknown = [(1.0,)] * pending
     adjusted = _adjusted([*(p_values(case, margin) for case in cases.values()), *unknown])
     return {

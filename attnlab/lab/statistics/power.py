@@ -135,8 +135,8 @@ def _check(spread: float, level: float, seeds: int = 2, wanted: float = POWER) -
     """Raise ValueError for an argument out of range."""
     check_level(level)
     if seeds < 2:
-        raise ValueError(f"{seeds=} must be two or more: one shows no spread")
+        raise ValueError(f"{seeds=} must be at least 2, because one seed has no spread")
     if not 0 <= spread < math.inf:
-        raise ValueError(f"{spread=} must be a finite number, 0 or more")
+        raise ValueError(f"{spread=} must be a finite number of at least 0")
     if not 1 - level < wanted < 1:
-        raise ValueError(f"{wanted=} must lie between 1 − level and 1: what chance alone finds needs no seeds")
+        raise ValueError(f"{wanted=} must lie between 1 − level and 1; chance alone reaches a power of 1 − level")

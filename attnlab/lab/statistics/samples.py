@@ -24,8 +24,8 @@ def checked(values: Values, least: int = 2) -> np.ndarray:
     """
     array = np.asarray(values, np.float64)
     if array.ndim != 1 or array.size < least:
-        needed = "two seeds or more: one has no interval" if least > 1 else "one seed or more"
-        raise ValueError(f"values={short(values)} must list {needed}")
+        needed = "two seeds, because one has no interval" if least > 1 else "one seed"
+        raise ValueError(f"values={short(values)} must contain at least {needed}")
     if not np.isfinite(array).all():
         raise ValueError(f"values={short(values)} must all be finite numbers")
     with np.errstate(over="ignore"):
@@ -49,19 +49,19 @@ def paired(a: BySeed, b: BySeed) -> np.ndarray:
     """
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if alone := [seed for seed in (*a, *b) if seed not in a or seed not in b]:
-            raise ValueError(f"seed {alone[0]} is in one of a and b alone: they must pair, one a seed")
+            raise ValueError(f"seed {alone[0]} is in only one of a and b; both must have the same seeds")
         b = [b[seed] for seed in a]
         a = [*a.values()]
     if isinstance(a, Mapping) or isinstance(b, Mapping):
-        raise ValueError("a and b must both be lists, or both give their values by seed")
+        raise ValueError("a and b must both be lists, or both map seeds to values")
     first, second = checked(a), checked(b)
     if first.size != second.size:
-        raise ValueError(f"a has {first.size} values and b has {second.size}: they must pair, one a seed")
+        raise ValueError(f"a has {first.size} values and b has {second.size}; both must have one value for each seed")
     with np.errstate(over="ignore"):
-        apart = first - second
+        differences = first - second
     # Rounding error between equal numbers must not count as a difference.
-    alike = np.abs(apart) <= ROUNDING * np.maximum(np.abs(first), np.abs(second))
-    return checked(np.where(alike, 0.0, apart))
+    alike = np.abs(differences) <= ROUNDING * np.maximum(np.abs(first), np.abs(second))
+    return checked(np.where(alike, 0.0, differences))
 
 
 def resolution(a: BySeed, b: BySeed, step: float | None = None) -> float:
@@ -79,12 +79,12 @@ def resolution(a: BySeed, b: BySeed, step: float | None = None) -> float:
         ValueError: if `step` is not a finite number above 0.
     """
     if step is not None and not 0 < step < math.inf:
-        raise ValueError(f"{step=} must be a finite number above 0: what one example more changes of the metric")
+        raise ValueError(f"{step=} must be a finite number above 0; it is the change of the metric by one test example")
     both = np.sort(np.concatenate([_listed(a), _listed(b)]))
-    apart = np.diff(both)
+    gaps = np.diff(both)
     # Rounding error between equal numbers must not count as a distance.
-    apart = apart[apart > ROUNDING * np.max(np.abs(both))]
-    least = [float(np.min(apart))] if apart.size else []
+    gaps = gaps[gaps > ROUNDING * np.max(np.abs(both))]
+    least = [float(np.min(gaps))] if gaps.size else []
     return min(least + ([] if step is None else [step]), default=0.0)
 
 
@@ -106,9 +106,9 @@ def bimodal_gap(values: BySeed) -> float:
     gap between neighbours is at least `HEAPS` times the sum of all other gaps. Two different values are always two
     clusters.
     """
-    apart = np.diff(np.sort(_listed(values)))
-    widest = float(np.max(apart))
-    return widest if widest >= HEAPS * (float(np.sum(apart)) - widest) else 0.0
+    gaps = np.diff(np.sort(_listed(values)))
+    widest = float(np.max(gaps))
+    return widest if widest >= HEAPS * (float(np.sum(gaps)) - widest) else 0.0
 
 
 def mean(array: np.ndarray) -> float:
@@ -134,13 +134,13 @@ def observed_scale(differences: np.ndarray, resolution: float) -> float:
 def check_level(level: float) -> None:
     """Raise ValueError if a confidence level lies outside (0, 1)."""
     if not 0 < level < 1:
-        raise ValueError(f"{level=} must lie between 0 and 1, such as .95")
+        raise ValueError(f"{level=} must lie between 0 and 1, for example 0.95")
 
 
 def check_tried(*tried: int) -> None:
     """Raise ValueError if a number of learning rates that were tried is below 1."""
     if any(n < 1 for n in tried):
-        raise ValueError(f"tried={tried} must be at least 1: the one that was chosen")
+        raise ValueError(f"tried={tried} must be at least 1, because the chosen learning rate counts")
 
 
 def short(values: Any) -> str:

@@ -214,9 +214,7 @@ class Case:
     @property
     def jump(self) -> float:
         """The widest of the `bimodal_gaps` g with g/2 ≤ |mean difference| ≤ 2 g, or 0 if there is none."""
-        return max(
-            (apart for apart in self.bimodal_gaps if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0
-        )
+        return max((gap for gap in self.bimodal_gaps if 0 < gap / 2 <= abs(self.centre) <= 2 * gap), default=0.0)
 
     @property
     def luck(self) -> tuple[int, int]:
@@ -297,4 +295,6 @@ def check_margin(margin: float | None) -> None:
     """Raise ValueError if a margin is neither None nor a finite number above 0."""
     number = isinstance(margin, Real) and not isinstance(margin, bool)
     if margin is not None and not (number and 0 < float(margin) < math.inf):
-        raise ValueError(f"{margin=} must be a finite number above 0: the difference that does not matter")
+        raise ValueError(
+            f"{margin=} must be a finite number above 0, or None; it is the largest difference that does not matter"
+        )

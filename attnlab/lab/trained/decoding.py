@@ -60,9 +60,9 @@ class DecodingOptions(metaclass=Documented):
     def __post_init__(self):
         beam, draws = self._said(*BEAM), self._said(*DRAWS)
         if beam and draws:
-            raise ValueError(f"{beam[0]} asks for a beam and {draws[0]} for draws: give one of them")
+            raise ValueError(f"{beam[0]} (beam search) and {draws[0]} (sampling) cannot be combined")
         if self.seed is not None and beam:
-            raise ValueError(f"--seed {self.seed} is for draws, and {beam[0]} asks for a beam")
+            raise ValueError(f"--seed {self.seed} applies only to sampling and cannot be combined with {beam[0]}")
         if self.seed is not None and not 0 <= self.seed < 2**32:
             raise ValueError(f"--seed {self.seed} must lie in 0 … {2**32 - 1}")
         if self.best is not None and self.best < 1:
@@ -70,7 +70,9 @@ class DecodingOptions(metaclass=Documented):
         if self.length is not None and self.length < 1:
             raise ValueError(f"--length {self.length} must be at least 1")
         if self.length is not None and self.best is not None and self.best > 1:
-            raise ValueError(f"--length {self.length} goes on with one text, and --best {self.best} asks for more")
+            raise ValueError(
+                f"--length {self.length} returns one continuation and cannot be combined with --best {self.best}"
+            )
         if self.beam is not None and self.best is not None and self.best > self.beam:
             raise ValueError(f"--best {self.best} must be at most --beam {self.beam}")
         try:
@@ -95,7 +97,7 @@ class DecodingOptions(metaclass=Documented):
         found = self._decoder(own)
         if self.seed is not None and not isinstance(found, Sample):
             raise ValueError(
-                f"--seed {self.seed} is for draws, and there are none: give --temperature, --top-k or --top-p"
+                f"--seed {self.seed} has no effect without sampling; add --temperature, --top-k or --top-p"
             )
         return found
 
@@ -103,8 +105,8 @@ class DecodingOptions(metaclass=Documented):
         """Return the requested decoder without checking the seed."""
         drawn = isinstance(own, Sample) and not self._said(*BEAM)
         if drawn or self._said(*DRAWS):
-            said = {name: getattr(self, name) for name in (*DRAWS, "best") if getattr(self, name) is not None}
-            return replace(own if isinstance(own, Sample) else Sample(), **said)
+            given = {name: getattr(self, name) for name in (*DRAWS, "best") if getattr(self, name) is not None}
+            return replace(own if isinstance(own, Sample) else Sample(), **given)
         beam = own if isinstance(own, Beam) else Beam()
         several = self.best is not None and (self.best > 1 or isinstance(own, Beam))
         if not self._said(*BEAM) and not several:
@@ -126,9 +128,11 @@ class DecodingOptions(metaclass=Documented):
                 the problem does not continue a text.
         """
         if self.said and not (problem.decodes or problem.continues):
-            raise ValueError(f"{self.said[0]}: what this task asks is not answered symbol by symbol; leave it out")
+            raise ValueError(
+                f"{self.said[0]} has no effect: this task is not decoded symbol by symbol; remove the option"
+            )
         if self.length is not None and not problem.continues:
-            raise ValueError(f"--length {self.length}: an answer has an end of its own here; leave it out")
+            raise ValueError(f"--length {self.length} applies only to tasks that continue a text; remove the option")
 
     def _said(self, *names: str) -> list[str]:
         """Return those of the named options that were given, as typed."""
@@ -182,8 +186,8 @@ class Answerer:
         batch = {"source": np.asarray(sources, np.int32)}
         found = self._answers(self._model, batch, decoder=self.decoder, keys=keys)
         rows = zip(*(np.asarray(found[name]) for name in ("tokens", "scores")), strict=True)
-        told = [[self._told(*one) for one in zip(*row, strict=True)] for row in rows]
-        return [row[:1] + [answer for answer in row[1:] if answer.score > -np.inf] for row in told]
+        answers = [[self._answer(*one) for one in zip(*row, strict=True)] for row in rows]
+        return [row[:1] + [answer for answer in row[1:] if answer.score > -np.inf] for row in answers]
 
     def on(self, source: np.ndarray, length: int) -> Answer:
         """Continue a text by `length` symbols, block after block.
@@ -199,9 +203,9 @@ class Answerer:
         while (written := len(text) - len(source)) < length:
             block = self(text[None, -self.problem.reads :], np.array([1 + written]))[0][0]
             text, score = np.concatenate([text, block.tokens]), score + block.score
-        return self._told(text[len(source) :][:length], np.float64(score))
+        return self._answer(text[len(source) :][:length], np.float64(score))
 
-    def _told(self, tokens: np.ndarray, score: np.floating) -> Answer:
+    def _answer(self, tokens: np.ndarray, score: np.floating) -> Answer:
         text = self.problem.format_answer({"tokens": tokens[None]})
         # A continuation of a text keeps its line breaks.
         text = text if self.problem.continues else one_line(text)

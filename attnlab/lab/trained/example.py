@@ -46,11 +46,11 @@ def check(run: str | Path, found: Trained) -> None:
     """
     config, shape = found.experiment.model, found.problem.shape
     if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source") or hasattr(shape, "latent")):
-        kinds = "those that read or write sequences, sort, find things, or make images"
-        page = "; what its nodes take from one another stands in its report" if hasattr(shape, "nodes") else ""
-        raise ValueError(f"{run}: a {type(config).__name__} shows no maps: of models, {kinds} do{page}")
+        kinds = "models of sequences, classification, detection and image generation"
+        page = "; its report shows the attention between nodes" if hasattr(shape, "nodes") else ""
+        raise ValueError(f"{run}: {type(config).__name__} has no attention maps; only {kinds} have them{page}")
     if not getattr(config, "attentions", None):
-        raise ValueError(f"{run}: its model has no attention: there is no map to look at")
+        raise ValueError(f"{run}: the model has no attention, so there are no maps to show")
 
 
 def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
@@ -85,14 +85,14 @@ def forced(found: Trained, text: str) -> TeacherForcedExample:
     if problem.continues:
         return _continued(found, batch)
     if not isinstance(problem.shape, Pairs):
-        told = problem.format_answer(jax.jit(problem.answer)(found.model, batch))
+        text = problem.format_answer(jax.jit(problem.answer)(found.model, batch))
         if hasattr(problem.shape, "latent"):
             # The first line is the answer. The following lines draw the image.
             words = places(problem.shape.image.width // 2, problem.shape.image.height // 2)
             return TeacherForcedExample(
-                told.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)}
+                text.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)}
             )
-        answer = one_line(told)
+        answer = one_line(text)
         if isinstance(problem.shape, Detections):
             return _found(found, answer, inputs(problem, batch))
         words = [*front(found.model), *problem.tokens(batch)["source"]]
@@ -100,7 +100,7 @@ def forced(found: Trained, text: str) -> TeacherForcedExample:
         return TeacherForcedExample(answer, _first(inputs(problem, batch)), {name: (words, words)})
     best = Answerer(found)(batch["source"], np.ones(1))[0][0]
     if np.isnan(best.score):
-        raise DivergedError("the model's numbers are not finite on this input")
+        raise DivergedError("the model returned non-finite values for this input")
     # A decoder writes no special token but the end symbol, so every token has a symbol.
     batch = batch | {"target": best.tokens[None]}
     source, written = (problem.tokens(batch)[side] for side in ("source", "target"))
@@ -117,7 +117,7 @@ def _continued(found: Trained, batch: Batch) -> TeacherForcedExample:
     problem = found.problem
     answer = Answerer(found)(batch["source"], np.ones(1))[0][0]
     if np.isnan(answer.score):
-        raise DivergedError("the model's numbers are not finite on this input")
+        raise DivergedError("the model returned non-finite values for this input")
     tokens = batch["source"][:, -problem.shape.length :]
     words = problem.tokens({"source": tokens})["source"]
     return TeacherForcedExample(
@@ -128,12 +128,14 @@ def _continued(found: Trained, batch: Batch) -> TeacherForcedExample:
 def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> TeacherForcedExample:
     """Return the example for object detection: image positions by row and column, and queries by number."""
     given = _first(given)
-    seen = jax.eval_shape(lambda: attention_maps(found.model, *map(jnp.asarray, given)))
+    maps = jax.eval_shape(lambda: attention_maps(found.model, *map(jnp.asarray, given)))
     rows, columns = found.experiment.model.grid(*given[0].shape[:2])
-    seats = places(columns, rows)
-    asked = [str(n + 1) for n in range(seen["cross"].shape[-2])]
+    positions = places(columns, rows)
+    queries = [str(n + 1) for n in range(maps["cross"].shape[-2])]
     return TeacherForcedExample(
-        answer, given, {"encoder": (seats, seats), "among": (asked, asked), "cross": (asked, seats)}
+        answer,
+        given,
+        {"encoder": (positions, positions), "among": (queries, queries), "cross": (queries, positions)},
     )
 
 

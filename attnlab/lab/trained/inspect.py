@@ -75,13 +75,13 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
 
 def _seen(model: Any, example: TeacherForcedExample, look: Callable = attention_maps) -> dict[str, np.ndarray]:
     """Compute the maps of a model on an example, `[L H T S]` by name, without padding, or what `look` returns."""
-    seen = look(model, *example.inputs)
-    found_in = {}
+    maps = look(model, *example.inputs)
+    trimmed = {}
     # In the order in which the model computes them.
     for name, (rows, columns) in example.axes.items():
-        if seen.get(name) is not None:
-            found_in[name] = np.asarray(seen[name], np.float64)[:, :, : len(rows), : len(columns)]
-    return found_in
+        if maps.get(name) is not None:
+            trimmed[name] = np.asarray(maps[name], np.float64)[:, :, : len(rows), : len(columns)]
+    return trimmed
 
 
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
@@ -89,12 +89,12 @@ def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]
     seen, scored = (_seen(found.model, example, look) for look in (attention_maps, scores))
     divisors = totals(found.experiment.model, found.model, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
-        raise DivergedError("the model's numbers are not finite on this input")
-    told = {}
+        raise DivergedError("the model returned non-finite values for this input")
+    described = {}
     for name, layers in seen.items():
         rows, columns = (axis(*side, found.model) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
         mechanism = found.experiment.model.attentions[name]
-        told[name] = {
+        described[name] = {
             "mechanism": words(mechanism),
             "rows": rows,
             "columns": columns,
@@ -105,7 +105,7 @@ def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]
             "figures": _heads(_figures(layers, scored[name]) | _least(divisors.get(name), scored[name])),
             "layers": np.round(layers, 4).tolist(),
         }
-    return told
+    return described
 
 
 def _largest(found: Trained, name: str, T: int, S: int) -> int:
@@ -124,14 +124,14 @@ def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
     most, entropy = spread.most_entropy(scored != -np.inf), spread.entropy(layers)
     # The share is undefined for a row that sees only one key.
     share = entropy / np.where(most > 0, most, np.nan)
-    apart = spread.distance(layers, softmax(scored))
+    from_softmax = spread.distance(layers, softmax(scored))
     empty = np.isnan(entropy)
     return {
         "rank": spread.effective_rank(layers),
         "entropy": spread.mean(entropy),
         "share": spread.mean(share),
         "reach": spread.mean(spread.attention_distance(layers)),
-        "apart": spread.mean(np.where(np.isnan(most), np.nan, apart)),
+        "apart": spread.mean(np.where(np.isnan(most), np.nan, from_softmax)),
         "empty": empty.sum(axis=-1),
         "signed": (layers < 0).any(axis=(-2, -1)),
     }
@@ -157,16 +157,16 @@ def _training(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Measure every usable checkpoint, the oldest first, and list those that could not be used."""
     problem, rows, notes = found.problem, [], []
-    for then in history(run, found):
-        if then.model is None:
-            notes.append(f"passed over: {then.trouble}")
+    for checkpoint in history(run, found):
+        if checkpoint.model is None:
+            notes.append(f"skipped: {checkpoint.trouble}")
             continue
-        loss, parts = flow.gradient(problem.loss, then.model, batch)
-        seen, scored = (_seen(then.model, example, look) for look in (attention_maps, scores))
+        loss, parts = flow.gradient(problem.loss, checkpoint.model, batch)
+        seen, scored = (_seen(checkpoint.model, example, look) for look in (attention_maps, scores))
         rows.append({
-            "step": then.step,
+            "step": checkpoint.step,
             "loss": loss,
-            "scores": flow.variances(then.model, *inputs(problem, batch)),
+            "scores": flow.variances(checkpoint.model, *inputs(problem, batch)),
             "parts": parts,
             "figures": {name: _layers(_figures(layers, scored[name])) for name, layers in seen.items()},
         })  # fmt: skip
@@ -183,26 +183,26 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
     second = trained(other)
     marks = [each.problem.vocabulary.get("source_marks", "none") for each in (found, second)]
     if marks[0] != marks[1] and isinstance(found.problem.shape, Pairs) and isinstance(second.problem.shape, Pairs):
-        raise ValueError(f"--other {other} reads sources with source_marks={marks[1]}, and {run} with {marks[0]}")
+        raise ValueError(f"--other {other} has source_marks={marks[1]}, but {run} has source_marks={marks[0]}")
     if found.problem.shape != second.problem.shape:
-        here, there = _differing(found.problem.shape, second.problem.shape)
-        raise ValueError(f"--other {other} was made for {there}, and {run} for {here}")
+        own, others = _differing(found.problem.shape, second.problem.shape)
+        raise ValueError(f"--other {other} was trained on {others}, but {run} on {own}")
     # Maps of the same ids are comparable only if the ids mean the same symbols.
     if found.problem.vocabulary != second.problem.vocabulary:
-        raise DataError(f"--other {other} has not the vocabulary of {run}: the same ids mean other symbols")
+        raise DataError(f"--other {other} and {run} have different vocabularies: the same ids mean different symbols")
     check(other, second)
     ours, theirs = (_seen(each.model, example) for each in (found, second))
     compared, notes = {}, []
     for name in dict.fromkeys([*ours, *theirs]):
         sizes = [" × ".join(map(str, x[name].shape[:2])) if name in x else "none" for x in (ours, theirs)]
         if sizes[0] != sizes[1]:
-            notes.append(f"{name}: layers × heads here {sizes[0]}, there {sizes[1]}")
+            notes.append(f"{name} is not compared: layers × heads are {sizes[0]} here and {sizes[1]} in the other run")
             continue
-        apart = lambda a, b: spread.mean(spread.distance(a, b)).tolist()
+        between = lambda a, b: spread.mean(spread.distance(a, b)).tolist()
         a, b = ours[name], theirs[name]
-        compared[name] = {"heads": apart(a, b), "mean": apart(a.mean(axis=1), b.mean(axis=1))}
+        compared[name] = {"heads": between(a, b), "mean": between(a.mean(axis=1), b.mean(axis=1))}
     if not compared:
-        raise ValueError(f"--other {other} has no maps of the shapes of {run}: {'; '.join(notes)}")
+        raise ValueError(f"--other {other} has no maps of the same shape as {run}: {'; '.join(notes)}")
     return {"run": named(other), "notes": notes, "attentions": compared}
 
 

@@ -49,17 +49,17 @@ def tables(found: dict[str, Any]) -> list[Any]:
 
 def legend(found: dict[str, Any]) -> list[str]:
     """Explain the columns of the figures that are present, one line each."""
-    seen = found["attentions"].values()
+    listed = found["attentions"].values()
     lines = [
-        "rank: effective rank, exp of the entropy of the singular values; of N: the largest possible.",
-        "entropy: of a row's weights in nats, mean over rows; of N: the same if all visible keys weighed alike.",
-        "share: mean over rows of a row's entropy as a share of its largest.",
-        "reach: mean distance in tokens between a row and the keys it reads, weighted.",
+        "rank: effective rank, exp(entropy of the singular values). 'of N' is the largest possible rank.",
+        "entropy: entropy of a row's weights in nats, mean over rows. 'of N' is its value for uniform weights.",
+        "share: a row's entropy divided by its largest possible entropy, mean over rows.",
+        "reach: weighted mean distance in tokens between a row and the keys that it reads.",
     ]
-    if not all(one["softmax"] for one in seen):
-        lines.append("from softmax: total variation from the softmax of the same queries and keys, 0 to 1.")
-    if any(one["divides"] for one in seen):
-        lines.append("least total: the smallest sum that a row's weights are divided by; near zero a row is unstable.")
+    if not all(one["softmax"] for one in listed):
+        lines.append("from softmax: total variation distance from the softmax of the same queries and keys, 0 to 1.")
+    if any(one["divides"] for one in listed):
+        lines.append("least total: the smallest sum that a row's weights are divided by. A row near zero is unstable.")
     return lines
 
 
@@ -96,9 +96,9 @@ def _attention(name: str, seen: dict[str, Any]) -> FigureTable:
 def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:
     """Yield remarks that the reader needs in order to interpret the figures of an attention."""
     if any(one["signed"] for one in figures):
-        yield "Some weights are below zero: entropy and reach are of their sizes."
+        yield "Some weights are negative. Entropy and reach use their absolute values."
     if most := max(one["empty"] for one in figures):
-        yield f"In a map, up to {most} rows hold no weight: the means leave them out."
+        yield f"Up to {most} rows of a map have no weight. The means exclude them."
 
 
 def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable]:
@@ -106,7 +106,7 @@ def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable
     rows, notes = found["training"], []
     if most is not None and len(rows) > most:
         places = [round(n * (len(rows) - 1) / (most - 1)) for n in range(most)]
-        notes = [f"{most} of {len(rows)} checkpoints; --json and --html have all."]
+        notes = [f"{most} of {len(rows)} checkpoints are shown; --json and --html contain all of them."]
         rows = [rows[n] for n in places]
     steps = [f"step\n{row['step']:,}" for row in rows]
     kinds = list(found["attentions"])
@@ -122,8 +122,8 @@ def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable
         ]
         lines += [[words, *line[1:]] if n == 0 else line for n, line in enumerate(block)]
     about = (
-        f"Loss, variance of scores, gradient: of {found['examples']} validation examples; the rest: of this input. "
-        "Scores are what a softmax takes of the queries and keys, or would take."
+        f"Loss, variance of scores and gradient are measured on {found['examples']} validation examples, the other "
+        "values on this input. Scores are the inputs of a softmax over the queries and keys, also for other mechanisms."
     )
     parts = found["training"][-1]["parts"]
     flows = [
@@ -131,25 +131,25 @@ def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable
         for name, part in parts.items()
     ]
     return [
-        FigureTable("through training, means over heads", ["", "", *steps], lines, 2, [about, *notes]),
-        FigureTable("gradient of the loss: its norm by layer", ["", "norm of\nparameters", *steps], flows, 1, notes),
+        FigureTable("during training, means over heads", ["", "", *steps], lines, 2, [about, *notes]),
+        FigureTable("norm of the loss gradient by layer", ["", "norm of\nparameters", *steps], flows, 1, notes),
     ]
 
 
 def distance(found: dict[str, Any]) -> list[FigureTable]:
     """Return the table of distances from the maps of another run, or an empty list if there is no other run."""
-    told = found["distance"]
-    if told is None:
+    compared = found["distance"]
+    if compared is None:
         return []
-    count = max(len(layer) for seen in told["attentions"].values() for layer in seen["heads"])
+    count = max(len(layer) for seen in compared["attentions"].values() for layer in seen["heads"])
     rows = [
         [name, f"{n}", small(mean), *map(small, heads), *[""] * (count - len(heads))]
-        for name, seen in told["attentions"].items()
+        for name, seen in compared["attentions"].items()
         for n, (mean, heads) in enumerate(zip(seen["mean"], seen["heads"], strict=True), 1)
     ]
-    notes = ["Total variation. Heads have no order of their own: that of their mean does not depend on it."]
+    notes = ["Total variation distance. Heads have no fixed order; the distance of their means does not depend on it."]
     heads = ["", "layer", "mean of\nheads", *(f"head\n{h}" for h in range(1, count + 1))]
-    return [FigureTable(f"from the maps of {told['run']}", heads, rows, 2, [*notes, *told["notes"]])]
+    return [FigureTable(f"distance from the maps of {compared['run']}", heads, rows, 2, [*notes, *compared["notes"]])]
 
 
 def small(value: float | None) -> str:

@@ -123,32 +123,32 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
     folder = RunFolder(Path(run))
     written = read_file(folder, "experiment")
     if written is None:
-        raise FolderError(f"{run} is no run folder: it has no experiment.json")
+        raise FolderError(f"{run} is not a run folder: it has no experiment.json")
     settings.check()
     now = settings.numbers()
     settings.refuse_others(run, environment_of(folder), {name: now[name] for name in settings.SHAPES})
-    experiment, passed = experiment_of(folder, written), []
-    if other := edited(written, serialize.write(experiment)):
-        line = f"{run}: what is taken for {', '.join(other)} is not the code that it was trained with"
+    experiment, skipped = experiment_of(folder, written), []
+    if changed := edited(written, serialize.write(experiment)):
+        line = f"{run}: the code of {', '.join(changed)} differs from the code that the run was trained with"
         print(plain(f"attnlab: {line}"), file=sys.stderr)
     problem = _interpreter(folder, experiment) if not data else None
     if problem is None:
         problem = experiment.task.load()
         same_data(folder, written, problem)
         same_vocabulary(folder, problem)
-    checkpoints = checkpoints_of(folder, fingerprint(folder, written), note=passed.append)
+    checkpoints = checkpoints_of(folder, fingerprint(folder, written), note=skipped.append)
     if step == "best" and len(experiment.train.rates) > 1:
         raise CheckpointError(
-            f"{run} was trained at {len(experiment.train.rates)} learning rates, and no one checkpoint is the best of "
-            f"them all; ask for one of the steps {', '.join(map(str, checkpoints.steps())) or '(none yet)'}"
+            f"{run} was trained at {len(experiment.train.rates)} learning rates, so it has no single best checkpoint; "
+            f"choose one of the steps {', '.join(map(str, checkpoints.steps())) or '(none yet)'}"
         )
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     result = read_file(folder, "result")
     asked, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
-    if asked is None and not passed and result is not None and result.get("steps", step) != step:
-        passed.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is gone")
-    for line in passed:
-        print(plain(f"attnlab: {line}; the checkpoint of step {step} is taken"), file=sys.stderr)
+    if asked is None and not skipped and result is not None and result.get("steps", step) != step:
+        skipped.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is missing")
+    for line in skipped:
+        print(plain(f"attnlab: {line}; using the checkpoint of step {step}"), file=sys.stderr)
     models = averaged(experiment.train, state, step) if asked is None else state.model
     return Restored(experiment, problem, trainer, state, step, result, models)
 
@@ -165,12 +165,14 @@ def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[
         A list of at most one line. It is empty if the run has finished and the newest checkpoint was used.
     """
     if found.step != newest:
-        return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
+        return [f"the model is from step {found.step:,}; the newest checkpoint is from step {newest:,}"]
     if read_file(RunFolder(Path(run)), "result") is not None:
         return []
     train = found.experiment.train
-    first = f", at the first of {len(train.rates)} learning rates, {train.rates[0]:g}: none is chosen before the end"
-    return [f"unfinished: as it was at step {newest:,} of {train.steps:,}{first if len(train.rates) > 1 else ''}"]
+    first = f", at {train.rates[0]:g}, the first of {len(train.rates)} learning rates (one is chosen at the end)"
+    return [
+        f"unfinished run: the model is from step {newest:,} of {train.steps:,}{first if len(train.rates) > 1 else ''}"
+    ]
 
 
 def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tuple[int, Any]:
@@ -179,7 +181,7 @@ def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tupl
         run = checkpoints.folder.parent
         if result is not None:
             raise CheckpointError(
-                f"{run} is finished, and its checkpoints are gone: its result is kept, and --out DIR trains it anew"
+                f"{run} is finished but has no checkpoints left; its result is kept, and --out DIR trains it again"
             )
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
     if step is None or step == "last":
@@ -218,7 +220,7 @@ def lanes_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> 
     lanes = experiment.train.lanes
     rate = result.get("learning_rate") if result else experiment.train.rates[0]
     if rate not in experiment.train.rates:
-        raise FolderError(f"result.json: learning_rate={rate!r} is none of those that were trained with")
+        raise FolderError(f"result.json: learning_rate={rate!r} is not one of the learning rates of the run")
     seeds = result.get("seeds") if result else None
     sound = [alive[n] and (not isinstance(seeds, list) or seed in seeds) for n, (seed, _) in enumerate(lanes)]
     found = [n for n, (_, at) in enumerate(lanes) if at == rate and sound[n]]

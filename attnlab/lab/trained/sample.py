@@ -53,16 +53,16 @@ def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(
     batch = found.problem.encode_prompt(text)
     if not (found.problem.decodes or found.problem.continues):
         answer = jax.jit(found.problem.answer)(found.model, batch)
-        told = {
+        answered = {
             "answer": found.problem.format_answer(answer),
             "answers": [],
             "decoder": None,
             "cut": False,
             "notes": early,
         }
-        return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
-    told = _decoded(found, batch, asked)
-    return {**told, "notes": [*early, *told["notes"]]}
+        return {**answered, **found.problem.tokens(batch), "map": None, "layers": None}
+    decoded = _decoded(found, batch, asked)
+    return {**decoded, "notes": [*early, *decoded["notes"]]}
 
 
 def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, Any]:
@@ -74,20 +74,20 @@ def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, 
         else [answerer.on(batch["source"][0], asked.length)]
     )
     if np.isnan(answers[0].score):
-        raise DivergedError("the model's numbers are not finite on this input")
+        raise DivergedError("the model returned non-finite values for this input")
     best = {"tokens": answers[0].tokens[None]}
     problem = found.problem
-    told = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
-    told["cut"] = problem.decodes and not answers[0].finished
-    told["notes"] = _notes(problem, batch)
+    answered = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
+    answered["cut"] = problem.decodes and not answers[0].finished
+    answered["notes"] = _notes(problem, batch)
     # A model that continues a text has no cross-attention to show.
     seen = snapshot(found.experiment.model, found.model, problem, batch, best) if problem.decodes else None
     if seen is None:
         symbols = problem.tokens({"source": batch["source"], "target": best["tokens"]})
-        return {**told, **symbols, "map": None, "layers": None}
+        return {**answered, **symbols, "map": None, "layers": None}
     last = np.mean(np.asarray(seen["layers"][-1]), axis=0)
     shown = {name: seen[name] for name in ("source", "target", "layers")}
-    return {**told, **shown, "map": last.tolist()}
+    return {**answered, **shown, "map": last.tolist()}
 
 
 def _notes(problem: Any, batch: Batch) -> list[str]:
@@ -96,7 +96,7 @@ def _notes(problem: Any, batch: Batch) -> list[str]:
     if not problem.continues or given <= problem.reads:
         return []
     block = problem.shape.length
-    return [f"of the {given} symbols given the last {problem.reads} are read, half of the model's block of {block}"]
+    return [f"the model reads only the last {problem.reads} of the {given} symbols, half of its block of {block}"]
 
 
 def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
@@ -126,7 +126,7 @@ def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
     return shown
 
 
-UNFINISHED = "…: cut off at the longest answer allowed"
+UNFINISHED = "… marks an answer cut off at the maximum length"
 
 
 def scored(decoder: Search) -> str:

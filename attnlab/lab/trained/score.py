@@ -79,7 +79,9 @@ def _reading(task: Any, empty: str | None) -> Any:
         return task
     names.check("--empty", empty, EMPTY)
     if not hasattr(task, "empty"):
-        raise ValueError(f"--empty {empty}: the files of {type(task).__name__} have no lines of two sides")
+        raise ValueError(
+            f"--empty {empty} has no effect: the files of {type(task).__name__} have no lines with two sides"
+        )
     return replace(task, empty=empty)
 
 

@@ -64,12 +64,12 @@ def _within(config: Any, model: Any, problem: TaskData, batch: Batch, row: int) 
     like = jax.eval_shape(lambda: attention_maps(model, *source)).get("encoder")
     if like is None or like.size > LARGEST:
         return None
-    seen = np.asarray(attention_maps(model, *source)["encoder"], np.float64)
+    maps = np.asarray(attention_maps(model, *source)["encoder"], np.float64)
     own = front(model)
-    count = seen.shape[-1] if keep is None else len(own) + int(keep.sum())
+    count = maps.shape[-1] if keep is None else len(own) + int(keep.sum())
     symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)[:WIDEST]
     count = len(symbols)
-    return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
+    return {"source": symbols, "target": symbols, "layers": np.round(maps[:, :, :count, :count], 4).tolist()}
 
 
 def _along(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
@@ -79,10 +79,10 @@ def _along(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
         tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
         symbols = problem.tokens({**batch, "tokens": tokens, "source": tokens})["source"]
         count = len(symbols)
-        seen = attention_maps(model, jnp.asarray(tokens[0, :count]))["decoder"]
-        if seen is None:
+        maps = attention_maps(model, jnp.asarray(tokens[0, :count]))["decoder"]
+        if maps is None:
             return None
-        layers = np.round(np.asarray(seen, np.float64), 4)
+        layers = np.round(np.asarray(maps, np.float64), 4)
         found.append({"source": symbols, "target": symbols, "layers": layers.tolist()})
     return {"kind": "decoder", "examples": found}
 
@@ -93,8 +93,8 @@ def _making(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None
     words = places(size.width // 2, size.height // 2)[:WIDEST]
     count = len(words)
     for latent in np.asarray(problem.eval_batches("test", FIRST)[0]["latent"])[:3]:
-        seen = np.asarray(attention_maps(model, jnp.asarray(latent))["image"], np.float64)
-        found.append({"source": words, "target": words, "layers": np.round(seen[:, :, :count, :count], 4).tolist()})
+        maps = np.asarray(attention_maps(model, jnp.asarray(latent))["image"], np.float64)
+        found.append({"source": words, "target": words, "layers": np.round(maps[:, :, :count, :count], 4).tolist()})
     return {"kind": "image", "examples": found}
 
 
@@ -103,13 +103,13 @@ def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
     batch, found = problem.eval_batches("test", FIRST)[0], []
     answer = jax.jit(problem.answer)(model, batch)
     for row, image in enumerate(inputs(problem, batch)[0][:3]):
-        seen = np.asarray(attention_maps(model, jnp.asarray(image))["cross"], np.float64)
+        maps = np.asarray(attention_maps(model, jnp.asarray(image))["cross"], np.float64)
         label, score = (np.asarray(answer[name][row]).tolist() for name in ("label", "score"))
         asked = [
             f"{n} {problem.classes[kind]}" if sure >= SURE else str(n)
             for n, (kind, sure) in enumerate(zip(label, score, strict=True), start=1)
         ]
-        layers = np.round(seen[:, :, :WIDEST, :WIDEST], 4).tolist()
+        layers = np.round(maps[:, :, :WIDEST, :WIDEST], 4).tolist()
         rows, columns = config.grid(*image.shape[:2])
         found.append({"source": places(columns, rows)[:WIDEST], "target": asked[:WIDEST], "layers": layers})
     return {"kind": "cross", "examples": found}
@@ -154,10 +154,10 @@ def _between(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | Non
     answers, found = jax.jit(problem.answer), []
     for row in dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)):
         one = {name: values[row : row + 1] for name, values in batch.items()}
-        seen = snapshot(config, model, problem, one, answers(model, one))
-        if seen is None:
+        maps = snapshot(config, model, problem, one, answers(model, one))
+        if maps is None:
             return None
-        found.append(seen)
+        found.append(maps)
     return {"kind": "cross", "examples": found}
 
 
@@ -170,10 +170,10 @@ def snapshot(config: Any, model: Any, problem: TaskData, batch: Batch, answer: B
     if not getattr(config, "attentions", None):
         return None
     pair = {"source": np.asarray(batch["source"])[:1], "target": np.asarray(answer["tokens"])[:1]}
-    seen = attention_maps(model, *(jnp.asarray(x[0]) for x in inputs(problem, pair)))["cross"]
-    if seen is None:
+    maps = attention_maps(model, *(jnp.asarray(x[0]) for x in inputs(problem, pair)))["cross"]
+    if maps is None:
         return None
     symbols = problem.tokens(pair)
     T, S = len(symbols["target"]), len(symbols["source"])
-    layers = np.round(np.asarray(seen, np.float64)[:, :, :T, :S], 4)
+    layers = np.round(np.asarray(maps, np.float64)[:, :, :T, :S], 4)
     return {**symbols, "layers": layers.tolist()}

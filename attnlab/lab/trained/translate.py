@@ -66,7 +66,7 @@ def translate(
         ValueError: As in `Translator`.
     """
     if isinstance(lines, str | bytes):
-        raise TypeError("lines must be several: give one as [line]")
+        raise TypeError("lines must be an iterable of lines, got a single line; pass [line]")
     translator, rows = Translator(run, asked, batch, longer, unknown, step), iter(lines)
     groups = iter(lambda: [_bytes(line) for line in islice(rows, batch)], [])
     return chain.from_iterable(translator(groups))
@@ -111,7 +111,7 @@ class Translator:
         found = trained(run, step, data=False)
         asked.check(found.problem)
         if not found.problem.decodes:
-            raise ValueError(f"{run}: what its task asks is no text for a text: attnlab sample asks it one question")
+            raise ValueError(f"{run}: its task does not map text to text; use attnlab sample")
         self._problem = cast(PairInterface, found.problem)
         self._answerer = Answerer(found, asked)
         self._batch, self._longer, self._unknown = batch, longer, unknown
@@ -132,7 +132,7 @@ class Translator:
                 asked = [row for row in rows if row.ids]
                 found = self._answerer(*self._sources(asked)) if asked else []
                 answers = {row.number: best[0] for row, best in zip(asked, found, strict=False)}
-                yield [self._told(row, answers.get(row.number)) for row in rows]
+                yield [self._answered(row, answers.get(row.number)) for row in rows]
 
     def _sources(self, rows: list[Line]) -> tuple[np.ndarray, np.ndarray]:
         """Return the token ids of a batch of lines, and their numbers."""
@@ -143,12 +143,12 @@ class Translator:
         sources = pad(marked, next(w for w in self._widths if w >= longest))
         return sources, np.array([row.number for row in filled])
 
-    def _told(self, row: Line, answer: Answer | None) -> Answered:
+    def _answered(self, row: Line, answer: Answer | None) -> Answered:
         """Combine a line and its answer. None means that there was nothing to decode."""
         if answer is None:
             return Answered(row.number, trouble=row.trouble, refused=row.trouble is not None)
         if np.isnan(answer.score):
-            return Answered(row.number, trouble="the model's numbers are not finite on it", refused=True)
+            return Answered(row.number, trouble="the model returned non-finite values for this line", refused=True)
         return Answered(row.number, answer.text, row.trouble, finished=answer.finished)
 
     def _read(self, line: bytes, number: int, start: int) -> Line:
@@ -164,22 +164,22 @@ class Translator:
 
     def _encoded(self, number: int, text: str) -> Line:
         """Encode the text of a line, applying `longer` and `unknown`."""
-        source, text, said = self._problem.source, self._problem.read(text), []
+        source, text, troubles = self._problem.source, self._problem.read(text), []
         try:
             ids = source.encode(text)
         except DataError as error:
             # The list of known symbols would be repeated for every line.
-            said.append(str(error).partition("; seen in training")[0])
+            troubles.append(str(error).partition("; seen in training")[0])
             ids = source.encode(text, known=True) if self._unknown == "skip" else []
             if ids:
-                said.append("left out of it")
+                troubles.append("these symbols are skipped")
         if len(ids) > self._room:
-            much = f"{len(ids)} tokens, and the model was made for {self._room}"
-            said.append(f"{much}: cut" if self._longer == "truncate" else much)
+            excess = f"{len(ids)} tokens exceed the model's limit of {self._room}"
+            troubles.append(f"{excess}; truncated" if self._longer == "truncate" else excess)
             ids = ids[: self._room] if self._longer == "truncate" else []
-        if not ids and not said:
-            said.append("nothing in it is text for this task")
-        return Line(number, ids, "; ".join(said) or None)
+        if not ids and not troubles:
+            troubles.append("the line has no text for this task")
+        return Line(number, ids, "; ".join(troubles) or None)
 
 
 @dataclass(frozen=True)
@@ -234,13 +234,13 @@ def stream(translator: Translator, source: BinaryIO, sink: BinaryIO, tell: Calla
         sink.flush()
         for answer in answers:
             if answer.trouble:
-                treated = "; answered with an empty line" if answer.refused else ""
+                treated = "; the answer is an empty line" if answer.refused else ""
                 tell(plain(f"line {answer.number}: {answer.trouble}{treated}"))
         count += len(answers)
         refused += sum(answer.refused for answer in answers)
         cut += sum(not answer.finished for answer in answers)
     seconds = time.monotonic() - began
-    unfinished = f", {cut} with an answer cut short at {translator.longest} tokens" if cut else ""
+    unfinished = f", {cut} with an answer cut off at {translator.longest} tokens" if cut else ""
     tell(f"{count} {'line' if count == 1 else 'lines'}, {refused} refused{unfinished}, {seconds:.1f} s")
     return 3 if refused else 0
 

@@ -31,7 +31,7 @@ def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
     progress = Noted()
     results = run(gated, tmp_path, progress=progress)
     folder = RunFolder(tmp_path / "gated" / "base")
-    assert (results.code, [line for line in progress.notes if "not kept" in line]) == (0, [])
+    assert (results.code, [line for line in progress.notes if "not saved" in line]) == (0, [])
     assert not folder.artifacts_pending.exists()
     examples = folder.read("maps")["examples"]
     for example in examples:
@@ -66,7 +66,7 @@ def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeyp
     assert not folder.artifacts_pending.exists()
     (note,) = [line for line in progress.notes if "no such font" in line]
     assert note.startswith("base: its ")
-    assert note.endswith("; its result is complete")
+    assert note.endswith("; the result is complete")
     # Nothing is left to do.
     progress.notes.clear()
     assert run(STUDY, tmp_path, progress=progress).code == 0
@@ -99,7 +99,7 @@ def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path
     progress = Noted()
     results = run(STUDY, tmp_path, progress=progress)
     assert results.code == 0
-    assert progress.notes[-1] == f"base: drawing its maps ended the process {TRIES} times; they are left out"
+    assert progress.notes[-1] == f"base: the process ended {TRIES} times while drawing the maps, so they are skipped"
 
 
 def test_without_its_checkpoint_nothing_is_trained_again_to_draw(tmp_path, monkeypatch):
@@ -120,7 +120,7 @@ def test_costs_that_cannot_be_counted_are_left_out(tmp_path, monkeypatch):
     progress = Noted()
     assert run(STUDY, tmp_path, progress=progress).code == 0
     assert RunFolder(tmp_path / "small" / "base").read("result")["flops"] is None
-    assert [line for line in progress.notes if "cannot be counted" in line]
+    assert [line for line in progress.notes if "the costs cannot be computed" in line]
 
 
 def test_a_page_that_cannot_be_made_costs_no_result(tmp_path, monkeypatch, capsys):

@@ -190,10 +190,10 @@ def test_a_note_that_begins_with_the_variant_has_its_name_once():
     plain, shown = io.StringIO(), io.StringIO()
     for progress in (Plain(plain), Terminal(Console(file=shown, force_terminal=True, width=160, color_system=None))):
         progress.variant("gru", 0, 1, 3)
-        progress.note("gru: its maps are not kept")
+        progress.note("gru: the maps were not saved")
         progress.note("continues from step 2")
         progress.close()
     for stream in (plain, shown):
-        assert "gru: its maps are not kept" in stream.getvalue()
+        assert "gru: the maps were not saved" in stream.getvalue()
         assert "gru: gru" not in stream.getvalue()
         assert "gru: continues from step 2" in stream.getvalue()

@@ -44,7 +44,7 @@ def test_one_line_is_brought_up_to_date(shown, capsys):
         "softmax, variant 1 of 2: step 16 of 40, loss 0.0625, 1 steps/s, 24 s left",
     ]
     assert "linear, variant 2 of 2: step 8 of 40, reading the checkpoint of step 8 …" in lines
-    assert lines[-2] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, examining …"
+    assert lines[-2] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, evaluating …"
     assert lines[-1] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, done in 32 s"
     assert capsys.readouterr() == ("linear: all lanes finite\n", "")
 

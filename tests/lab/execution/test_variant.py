@@ -49,7 +49,7 @@ def test_versions_that_a_run_went_on_with_are_kept_noted_and_on_its_page(tmp_pat
     assert folder.read("environment") == first | {"later": [{"step": 16, **other}]}
     (note,) = [line for line in progress.notes if "goes on" in line]
     changed = f"jax 99.1 (was {first['jax']}), cores 77 (was {first['cores']})"
-    assert note == f"goes on from step 16 with {changed}: no longer to the same bits"
+    assert note == f"continues from step 16 with {changed}; the result is no longer bit-identical"
     assert f"<td>{first['jax']}; from step 16: 99.1</td>" in page
     assert "<th scope=row>python</th><td>" in page.replace('"', "")
 
@@ -135,6 +135,6 @@ def test_what_goes_away_while_it_trains(tmp_path, lost):
             run(STUDY, tmp_path, progress=Losing(8))
     progress = Losing()
     assert run(STUDY, tmp_path, progress=progress).code == 0
-    gone = [note for note in progress.notes if "is gone: the run continues without its rows up to step 8" in note]
+    gone = [note for note in progress.notes if "is missing; the run continues without its rows up to step 8" in note]
     assert len(gone) == (lost == "metrics.jsonl")
     assert folder.metrics()[-1]["step"] == 24

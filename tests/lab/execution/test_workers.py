@@ -185,7 +185,7 @@ def test_a_variant_that_failed_is_not_tried_again_by_the_processes_of_one_comman
     plan = SimpleNamespace(order=1, variant="b")
     with pytest.raises(ZeroDivisionError), once(tmp_path, plan):
         raise ZeroDivisionError
-    with pytest.raises(LockedError, match=r"^variant b has failed in another process of this command$"):
+    with pytest.raises(LockedError, match=r"^variant b failed in another process of this command$"):
         once(tmp_path, plan).__enter__()
     # Others are not concerned, and a folder of another command knows nothing of it.
     (tmp_path / "next").mkdir()
@@ -209,7 +209,7 @@ def test_a_process_that_is_killed_is_named_and_its_variant_taken_over(tmp_path):
         os.kill(int(found[1]), signal.SIGKILL)
 
     threading.Thread(target=kill, daemon=True).start()
-    with pytest.raises(WorkerError, match=r"^a process was killed by SIGKILL; it last said: \S") as failed:
+    with pytest.raises(WorkerError, match=r"^a process was killed by SIGKILL; its last message: \S") as failed:
         run(STUDY, tmp_path, workers=2)
     line, code = explain(failed.value)
     assert line.startswith("attnlab: error: a process was killed")

@@ -30,15 +30,15 @@ def test_every_map_stands_there_with_its_figures():
 
 def test_it_has_every_table():
     text = Page(page(FOUND, "a c", "small/one")).text
-    for heading in ("Through training", "Gradient of the loss", "From the maps of small/two"):
+    for heading in ("During training", "Norm of the loss gradient", "Distance from the maps of small/two"):
         assert heading in text
-    assert "decoder: layers × heads here none, there 1 × 2" in text
+    assert "decoder is not compared: layers × heads are none here and 1 × 2 in the other run" in text
     assert "the softmax of the same queries and keys" in text
     steps = Page(page(found(steps=range(0, 1001, 100)), "a c", "small/one")).text
     assert all(steps.count(f"step {n:,}") >= 2 for n in range(0, 1001, 100)), "a column for every checkpoint"
     alone = FOUND | {"attentions": {"cross": FOUND["attentions"]["cross"]}, "distance": None}
     text = Page(page(alone, "a c", "small/one")).text
-    assert "From the maps" not in text
+    assert "Distance from the maps" not in text
     assert "the softmax of the same" not in text
 
 

@@ -51,7 +51,7 @@ def test_what_has_no_room_is_counted():
     large = [example(T=90, S=90, L=2, H=4, seed=n) for n in range(3)]
     markup = map_viewer(large, "map")
     assert markup.count("data-weights") == 1
-    assert "2 more examples have no room in the page." in markup
+    assert "2 more examples are left out to limit the size of the page." in markup
     # One is there always, though it be larger than the room.
     assert len(re.findall(r'data-weights="([^"]*)"', markup)[0]) > ROOM
 

@@ -32,9 +32,9 @@ def test_printed_they_are_text(results):
 
 def test_where_there_is_nothing_to_draw_it_is_said(tmp_path):
     folder = write_study(tmp_path / "none", {"softmax": {"finished": False}})
-    assert str(notebook.maps(folder)).startswith("no maps")
-    assert "no maps" in notebook.maps(folder).page
-    assert str(notebook.curves(folder)).startswith("no curve")
+    assert str(notebook.maps(folder)).startswith("no attention maps")
+    assert "no attention maps" in notebook.maps(folder).page
+    assert str(notebook.curves(folder)).startswith("no learning curves")
 
 
 def test_what_is_shown_cannot_leave_its_frame(tmp_path):

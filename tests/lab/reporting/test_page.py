@@ -176,11 +176,11 @@ def test_diverged_seeds_are_counted_and_left_out(tmp_path):
     shown = read(write_study(tmp_path, variants, steps=400, groups=()))
     assert "2 seeds; 1 more diverged and is not in the mean" in shown.text
     assert "2 pairs" in shown.text
-    assert "Left out, for want of a partner: seed 1 (diverged)." in shown.text
+    assert "Left out for lack of a partner: seed 1 (diverged)." in shown.text
     assert "delta has no exact match: every seed diverged." in shown.text
     assert "1 of 3" in shown.text
     assert "3 of 3" in shown.text
-    assert "a dotted line that ends in a cross is a seed that diverged" in shown.text
+    assert "A dotted line that ends in a cross is a seed that diverged" in shown.text
     titles = [attributes.get("title") or "" for _, attributes in shown.tags]
     assert "seed 1 at 0.003, step 200" in titles
 
@@ -222,7 +222,7 @@ def test_a_broken_file_gives_a_line_and_the_rest_stands(study, file, content, co
 def test_a_metrics_line_cut_in_the_middle_is_no_trouble(study):
     with (study / "linear" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 510, "se')
-    assert "Could not be read" not in read(study).text
+    assert "could not be read" not in read(study).text
 
 
 def test_a_run_that_was_cut_off_among_the_lanes_of_a_step_is_unfinished(study):
@@ -263,7 +263,7 @@ def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
 def test_unpaired_seeds_are_said_and_not_averaged(tmp_path):
     shown = read(write_study(tmp_path, {"softmax": {}, "linear": {"seeds": (7, 8, 9)}}, steps=100, groups=()))
     assert "There is no verdict on linear." in shown.text
-    assert "not 7, 8, 9 and 0, 1, 2." in shown.text
+    assert "got 7, 8, 9 and 0, 1, 2." in shown.text
     assert "verdict" not in shown.text.split("The numbers")[1].split("Learning")[0]
 
 
@@ -376,10 +376,10 @@ def test_numbers_of_two_metrics_share_no_axis(mixed):
     bits = "bits per character"
     assert [label.split(" against ")[0] for label in drawn["scatter"]] == ["exact match"] * 3 + [bits] * 3
     assert drawn["curve"] == [
-        "loss in training, where exact match is the headline, by step, of dates-a, dates-b",
-        "exact match on validation, by step, of dates-a, dates-b",
-        "loss in training, where bits per character is the headline, by step, of text-b, text-a",
-        "bits per character on validation, by step, of text-b, text-a",
+        "training loss (headline metric: exact match) by step for dates-a, dates-b",
+        "exact match on validation by step for dates-a, dates-b",
+        "training loss (headline metric: bits per character) by step for text-b, text-a",
+        "bits per character on validation by step for text-b, text-a",
     ]
     labels = [a["aria-label"] for _, a in mixed.tags if a.get("aria-label")]
     assert not [label for label in labels if "dates-" in label and "text-" in label]
@@ -409,5 +409,5 @@ def test_numbers_of_two_metrics_share_no_column(mixed):
 def test_no_certainty_is_made_of_seeds_that_came_to_one_number(tmp_path):
     shown = read(write_study(tmp_path / "still", {"softmax": {"mean": 1.0, "spread": 0.0}}, steps=500, groups=()))
     assert "softmax: exact match 100.0% (no interval: 3 seeds show no spread)." in shown.text
-    assert "the line its 95% interval, none where the seeds show no spread" in shown.text
+    assert "the line is its 95% interval (no line if the seeds show no spread)" in shown.text
     assert "100–100%" not in shown.source

@@ -22,7 +22,9 @@ def test_broken_studies_are_named_and_the_others_have_their_pages(studies, capsy
     lines = err.splitlines()
     assert len(lines) == 2
     for name, line in zip("ab", lines, strict=True):
-        assert line.startswith(f"attnlab: error: no page of {studies / name}: {studies / name}/study.json: not JSON: ")
+        assert line.startswith(
+            f"attnlab: error: cannot write the page of {studies / name}: {studies / name}/study.json: not JSON: "
+        )
 
 
 @pytest.mark.parametrize(("first", "code"), [("a", 3), ("b", 1)])
@@ -39,7 +41,10 @@ def test_the_exit_code_is_that_of_the_first(studies, monkeypatch, capsys, first,
     monkeypatch.setattr(pages, "report", failing)
     assert main(["report", str(studies), "--debug"]) == code
     err = capsys.readouterr().err
-    assert f"attnlab: error: no page of {studies}/b: unexpected KeyError: 'x'; --debug shows the traceback\n" in err
+    assert (
+        f"attnlab: error: cannot write the page of {studies}/b: unexpected KeyError: 'x'; --debug shows the traceback\n"
+        in err
+    )
     assert 'raise DataError("gone") if' in err, "--debug shows the traceback"
 
 
@@ -54,5 +59,5 @@ def test_what_a_page_could_not_read_is_said_beside_it(studies, capsys):
     assert main(["report", str(studies / "a")]) == 0
     out, err = capsys.readouterr()
     assert out == f"report: {studies}/a/report.html\n"
-    assert err.startswith("attnlab: could not be read: linear/metrics.jsonl: ")
+    assert err.startswith("attnlab: a file could not be read: linear/metrics.jsonl: ")
     assert err.count("\n") == 1

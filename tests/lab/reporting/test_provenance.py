@@ -18,9 +18,10 @@ def page(*told):
 
 def test_in_what_variants_were_matched_and_for_what_they_were_trained_is_said():
     parameters = {"match": "parameters", "budget": "steps"}
-    assert "<p>Matched in parameters, within 2%.</p>" in page(parameters, parameters)
+    assert "<p>The variants have equal parameters, within 2%.</p>" in page(parameters, parameters)
     both = {"match": "state", "budget": "flops"}
-    assert "Matched in decoding state, within 2%. Trained for the FLOPs of the base, each in as many" in page(both)
+    words = "The variants have equal decoding state, within 2%. Each variant is trained for the FLOPs of the base, with"
+    assert words in page(both)
     assert set(MATCHED) == set(get_args(Match))
     assert set(SPENT) | {"steps"} == set(get_args(Budget))
 

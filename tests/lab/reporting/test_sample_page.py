@@ -27,8 +27,8 @@ def test_the_page_says_what_was_read_answered_and_looked_at():
     shown = Page(page(FOUND, "a b", "small/softmax"))
     assert "small/softmax · attnlaba b → b a" in shown.text
     assert "1-0.250b a2-1.500b b …" in shown.text
-    assert "By beam, size 5, penalty 1, best 2. Score: log-probability in nats, divided by" in shown.text
-    assert "…: cut off at the longest answer" in shown.text
+    assert "Decoder: beam, size 5, penalty 1, best 2. Score: log-probability in nats, divided by" in shown.text
+    assert "… marks an answer cut off at the maximum length" in shown.text
     maps = [
         attributes["aria-label"] for _, attributes in shown.tags if "map" in (attributes.get("class") or "").split()
     ]
@@ -41,7 +41,7 @@ def test_the_page_says_what_was_read_answered_and_looked_at():
 def test_one_answer_that_was_drawn():
     found = FOUND | {"answers": ANSWERS[:1], "decoder": Sample(0.5, top_k=3)}
     shown = Page(page(found, "a b", "small/softmax")).text
-    assert "By sample, temperature 0.5, top-k 3, best 1. Score: log-probability in nats." in shown
+    assert "Decoder: sample, temperature 0.5, top-k 3, best 1. Score: log-probability in nats." in shown
     assert "…" not in shown.replace("< … ", "")
 
 
@@ -51,7 +51,7 @@ def test_a_model_without_attention_is_told():
     assert "svg" not in [tag for tag, _ in shown.tags]
     # What is not decoded has no list either.
     bare = {"answer": "v1", "answers": [], "decoder": None, "source": ["k1"], "target": ["k1"], "layers": None}
-    assert "What it answers" not in page(bare, "k1", "recall/base")
+    assert "<h2>Answers</h2>" not in page(bare, "k1", "recall/base")
 
 
 def test_a_long_map_is_cut_and_says_so():

@@ -28,7 +28,7 @@ def test_a_figure_for_each_cost():
 def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
     found = [variant("a", 0), variant("b", 1), variant("c", 2, state_bytes=None)]
     markup = tradeoffs(found)
-    assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 1
+    assert re.sub("<[^>]*>", "", markup).count("Not drawn, because a number is missing: c") == 1
     assert captions(tradeoffs([variant("a", 0, seconds=None), variant("b", 1)])) == [
         "exact match against decoding state",
         "exact match against training FLOPs, one lane",
@@ -37,15 +37,15 @@ def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
 
 def test_what_failed_is_not_drawn():
     found = [variant("a", 0), variant("b", 1), replace(variant("c", 2), metrics=outcome("c", [0.9, None]).metrics)]
-    assert "c" not in re.findall(r'aria-label="exact match against decoding state, of ([^"]*)"', tradeoffs(found))[0]
+    assert "c" not in re.findall(r'aria-label="exact match against decoding state for ([^"]*)"', tradeoffs(found))[0]
 
 
 def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
     lost = [{"seed": 2, "learning_rate": 0.1, "step": 3}]
     found = [variant("a", 0), variant("b", 1, diverged=lost), replace(variant("c", 2), metrics={})]
     markup = tradeoffs(found)
-    assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 3
-    assert captions(markup)[0] == "exact match against decoding state; × where seeds diverged"
+    assert re.sub("<[^>]*>", "", markup).count("Not drawn, because a number is missing: c") == 3
+    assert captions(markup)[0] == "exact match against decoding state; × marks seeds that diverged"
     assert markup.count('class="cross"') == 3
 
 
@@ -58,10 +58,10 @@ def test_learning_rates_have_a_panel_each():
     entries = [{"learning_rate": rate, "values": [0.9, None if rate > 0.5 else 0.8]} for rate in (0.01, 0.1, 1.0)]
     found = [replace(variant(name, n), rates=rates(entries, [1.0], "x")) for n, name in enumerate("ab")]
     markup = tradeoffs(found)
-    words = "exact match against learning rate on validation; the larger dot is the rate that was chosen; × where seeds"
+    words = "exact match against learning rate on validation; the larger dot is the chosen rate; × marks seeds"
     assert captions(markup)[3].startswith(words)
     assert captions(markup)[4:] == ["a", "b"]
-    panels = re.findall(r'<svg [^>]*aria-label="exact match against learning rate, of .".*?</figure>', markup)
+    panels = re.findall(r'<svg [^>]*aria-label="exact match against learning rate for .".*?</figure>', markup)
     assert [panel.count('class="dot"') for panel in panels] == [3, 3]
     assert [panel.count('r="5"') for panel in panels] == [1, 1]
     assert [panel.count('class="cross"') for panel in panels] == [1, 1]
@@ -79,8 +79,8 @@ def test_each_headline_metric_has_figures_of_its_own():
     assert [caption.split(" on ")[0] for caption in told] == [
         f"{metric} against {what}" for metric in ("exact match", "bits") for what in ("decoding state", "learning rate")
     ]
-    labels = re.findall(r'aria-label="([^"]* against decoding state, of [^"]*)"', markup)
-    assert [label.split(", of ")[1] for label in labels] == ["a, b", "c, d"]
+    labels = re.findall(r'aria-label="([^"]* against decoding state for [^"]*)"', markup)
+    assert [label.split(" for ")[1] for label in labels] == ["a, b", "c, d"]
     # One of a metric alone has nothing beside it.
     assert captions(tradeoffs([variant("a", 0), variant("b", 1), replace(bits[0], rates=())])) == captions(
         tradeoffs([variant("a", 0), variant("b", 1)])

@@ -43,22 +43,22 @@ def test_less_of_an_error_is_better():
 
 def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_the_same():
     over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93]))
-    assert over == ["a cannot be told from b by these seeds."]
-    assert own.startswith("Unclear against b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
+    assert over == ["a does not differ significantly from b with these seeds."]
+    assert own.startswith("Unclear compared with b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
     could, seeds = smallest(0.02 / 3**0.5, 3), needed(0.01 / 3, 0.02 / 3**0.5)
-    assert f"A true difference of {100 * could:.2g} points or more would be found by 80% of such studies; " in own
-    assert own.endswith(f"to find the difference seen takes {seeds} seeds.")
+    assert f"Such a study has 80% power to detect a true difference of {100 * could:.2g} points; " in own
+    assert own.endswith(f"detecting the observed difference takes {seeds} seeds.")
     assert "same" not in own
 
 
 def test_where_a_seed_learns_or_does_not_few_pairs_claim_no_jump():
     split, low = outcome("split", [0.90, 0.15, 0.91], order=1), outcome("low", [0.14, 0.15, 0.16], order=2)
     over, (_, own, _) = said(split, low, outcome("b", BASE))
-    assert over == ["split and low cannot be told from b by these seeds."]
-    assert own.startswith("Unclear against b: −75.0 points (joint interval −78.6 to −71.4, 3 pairs; effect −42).")
+    assert over == ["split and low do not differ significantly from b with these seeds."]
+    assert own.startswith("Unclear compared with b: −75.0 points (joint interval −78.6 to −71.4, 3 pairs; effect −42).")
     assert own.endswith(
-        "The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, 75 points "
-        "apart: a difference like this may be the luck of 3 pairs, which takes 4 that agree to rule out."
+        "The interval uses only the spread of these pairs. But the seeds of another variant form two clusters 75 "
+        "points apart, so this difference over 3 pairs may be chance. Ruling out chance takes 4 pairs that agree."
     )
 
 
@@ -67,17 +67,18 @@ def test_a_margin_makes_sameness_sayable():
     assert over == ["a is the same as b within 1 point."]
     assert own.startswith("The same as b: 0.0 points (95% interval ")
     over, (own, _) = said(outcome("a", [0.95, 0.85, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
-    assert over == ["a cannot be told from b by these seeds."]
+    assert over == ["a does not differ significantly from b with these seeds."]
     assert re.search(
-        r"; to find one of 1 point takes \d+ seeds, to call two that are alike the same takes \d+ seeds\.$", own
+        r"; detecting a difference of 1 point takes \d+ seeds, calling two equal variants the same takes \d+ seeds\.$",
+        own,
     )
     # Differences of .04, .02 and .06, of spread .02: 4.5 and 6.5 seeds' worth, of which each is told.
     over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93], margin=0.001))
     spread = 0.02 / 3**0.5
     seeds = [needed(0.01 / 3, spread), needed(0.001, spread), needed(0.001, spread, 0.9, 0.9)]
     assert own.endswith(
-        f"; to find the difference seen takes {seeds[0]} seeds, to find one of 0.1 points takes {seeds[1]:,} seeds, "
-        f"to call two that are alike the same takes {seeds[2]:,} seeds."
+        f"; detecting the observed difference takes {seeds[0]} seeds, detecting a difference of 0.1 points takes "
+        f"{seeds[1]:,} seeds, calling two equal variants the same takes {seeds[2]:,} seeds."
     )
 
 
@@ -85,13 +86,13 @@ def test_seeds_that_diverged_are_told_beside_the_verdict():
     lost = [{"seed": n, "learning_rate": 0.1, "step": 3} for n in (2, 3, 4)]
     a = outcome("a", [0.93, 0.95], seeds=[0, 1, 2, 3, 4], order=1, diverged=lost, learning_rate=0.1)
     over, _ = said(a, outcome("b", [0.5, 0.52, 0.5, 0.5, 0.5]))
-    assert over == ["a is better than b.", "Seeds diverged, and stand in no mean, of a (3 of 5)."]
+    assert over == ["a is better than b.", "Some seeds diverged and are excluded from the means: a (3 of 5)."]
 
 
 def test_no_spread_is_told_whatever_the_verdict():
     over, (own, _) = said(outcome("a", [0.5] * 3, order=1), outcome("b", [0.5] * 3, margin=0.01))
     assert over == ["a is the same as b within 1 point."]
-    assert own.endswith(" These seeds show no spread, which says nothing of what others would.")
+    assert own.endswith(" These seeds show no spread, but other seeds may.")
 
 
 def test_both_ends_of_an_interval_are_told_apart():
@@ -104,7 +105,7 @@ def test_seeds_without_a_partner_are_named():
     a = outcome("a", [0.91, 0.93], seeds=[0, 1], order=1)
     lost = {"diverged": [{"seed": 7, "learning_rate": 0.1, "step": 3}], "learning_rate": 0.1}
     _, (own, _) = said(a, outcome("b", [0.90, 0.92, 0.99], seeds=[1, 0, 5]))
-    assert own.endswith("Left out, for want of a partner: seed 5.")
+    assert own.endswith("Left out for lack of a partner: seed 5.")
     b = outcome("b", [0.90, 0.92], seeds=[1, 0])
     c = outcome("c", [0.90, 0.92, 0.99], seeds=[1, 0, 7], order=2)
     assert "seed 7 (diverged)." in said(c, outcome("b", [0.90, 0.92], seeds=[1, 0], **lost))[1][0]
@@ -114,9 +115,11 @@ def test_seeds_without_a_partner_are_named():
 def test_one_seed_and_strange_seeds_are_not_compared():
     over, (own, _) = said(outcome("a", [0.91], order=1), outcome("b", [0.90]))
     assert over == ["There is no verdict on a."]
-    assert own.startswith("Not compared with b: one seed shows no spread; ")
+    assert own.startswith(
+        "Not compared with b: a paired comparison needs at least two common seeds, because one seed has no spread."
+    )
     over, (own, _) = said(outcome("a", [0.91, 0.9], seeds=[5, 6], order=1), outcome("b", [0.90, 0.91]))
-    assert own.endswith("takes two seeds or more that both were trained with, not 5, 6 and 0, 1.")
+    assert own.endswith("needs at least two common seeds, got 5, 6 and 0, 1.")
 
 
 def test_several_are_listed_by_verdict_and_said_to_be_corrected():
@@ -134,7 +137,7 @@ def test_several_are_listed_by_verdict_and_said_to_be_corrected():
 
 def test_nothing_to_compare_is_said():
     (sentence,), _ = said(outcome("a", [0.9, 0.8]), outcome("b", [0.9, 0.8], "loss", False, order=1))
-    assert sentence.startswith("Nothing is compared with a, the reference: the finished runs name different")
+    assert sentence.startswith("Nothing is compared with the reference a: the finished runs have different")
     assert said(outcome("a", BASE)) == ([], [""])
 
 
@@ -171,7 +174,7 @@ def test_variants_that_were_asked_different_things_have_references_of_their_own(
         "The reference.", "Better than lists-a", "The reference.", "Worse than paths-a",
     ]  # fmt: skip
     told = text(basis(comparison(found)))
-    assert told.startswith("Each variant is compared with the first of those that were asked the same, over the same")
+    assert told.startswith("Each variant is compared with the first variant with the same task, over the same")
     assert "The verdicts are corrected for all 2 comparisons (Holm" in told
 
 
@@ -179,14 +182,14 @@ def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
     made = [outcome("hun", BASE), outcome("jpn", [0.95, 0.96, 0.95], order=1)]
     found = [replace(one, experiment={**one.experiment, "comparable_part": {"language": one.name}}) for one in made]
     sentences, each = said(*found)
-    assert sentences == ["Each variant is asked something of its own; none is compared with another."]
+    assert sentences == ["Every variant has a different task, so no variants are compared."]
     assert each == ["", ""]
 
 
 def test_no_difference_of_shares_is_said_to_be_more_than_all():
     _, (own, _) = said(outcome("a", [0.97, 0.17, 0.93], order=1), outcome("b", [1.0, 1.0, 0.99]))
     assert "(95% interval −100.0 to +82.0, 3 pairs; " in own
-    assert "So few seeds could not be sure to find any difference; to find the difference seen takes " in own
+    assert "So few seeds cannot reliably detect any difference; detecting the observed difference takes " in own
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -206,7 +209,7 @@ def test_where_nothing_differs_anywhere_there_is_no_interval():
     # Of what is no share of examples it is not known how fine it is.
     nats = [outcome(name, [2.0, 2.0], "nats", False, order=n, examples=None) for n, name in enumerate("ba")]
     _, (_, own) = said(*nats)
-    assert own.startswith("Unclear against b: 0 (no interval: no spread, 2 pairs).")
+    assert own.startswith("Unclear compared with b: 0 (no interval: no spread, 2 pairs).")
 
 
 def test_a_margin_is_told_in_the_unit_of_each_metric():
@@ -220,5 +223,7 @@ def test_a_margin_is_told_in_the_unit_of_each_metric():
     sentences, _ = said(*found)
     assert sentences == ["dates-b is better than dates-a.", "text-b is the same as text-a within 0.01."]
     told = text(basis(comparison(found)))
-    assert "The same: shown to differ by less than 1 point of exact match, or 0.01 of bits per character." in told
-    assert "The same: shown to differ by less than 1 point. Better" in text(basis(comparison(found[:2])))
+    assert (
+        "The same means that the difference is less than 1 point of exact match, or 0.01 of bits per character." in told
+    )
+    assert "The same means that the difference is less than 1 point. Better" in text(basis(comparison(found[:2])))

@@ -93,9 +93,9 @@ def test_the_matrix_has_a_sign_for_every_pair_on_terminal_and_page(capsys):
         assert table[one] == [pairs.sign(one, other) for other in rows if other != one]
     assert pairs.sign("e", "a") == "·"
     page = "".join(map(str, matrices(pairs)))
-    assert 'title="a against d: better">+<' in page
-    assert 'title="d against a: worse">−<' in page
-    assert "are not compared: a paired difference takes two seeds or more" in page
+    assert 'title="a compared with d: better">+<' in page
+    assert 'title="d compared with a: worse">−<' in page
+    assert "are not compared: a paired comparison needs at least two common seeds, got" in page
 
 
 def test_a_study_asks_for_all_pairs_in_its_file_or_on_the_command_line(tmp_path):

@@ -55,7 +55,10 @@ def test_variants_that_learned_nothing_are_not_the_same(metric, higher, worst, t
     found += [outcome("b", [worst] * 3, metric, higher, order=1), outcome("c", [0.5] * 3, metric, higher, order=2)]
     said = comparison(found)
     assert "b" not in said.verdicts
-    assert said.refused["b"] == f"every seed of both has {told}, the worst there is, and that shows no likeness"
+    assert (
+        said.refused["b"]
+        == f"every seed of both has {told}, the worst possible value, which does not show that they are equal"
+    )
     assert "c" in said.verdicts
     # All right is no such case: both can do it.
     best = [outcome(name, [1 - worst] * 3, metric, higher, order=n, margin=0.01) for n, name in enumerate("ab")]
@@ -92,9 +95,9 @@ def test_what_cannot_be_paired_is_refused_and_never_averaged():
     ]
     said = comparison(found)
     assert said.verdicts == {}
-    assert said.refused["others"].endswith("not 10, 11, 12, 13 and 0, 1, 2, 3")
-    assert said.refused["one"].endswith("not 0 and 0, 1, 2, 3")
-    assert said.refused["nan"] == "not all of its values are finite numbers that belong to a seed"
+    assert said.refused["others"].endswith("got 10, 11, 12, 13 and 0, 1, 2, 3")
+    assert said.refused["one"].endswith("got 0 and 0, 1, 2, 3")
+    assert said.refused["nan"] == "some of its values are not finite or have no seed"
     assert said.refused["dead"] == "it has no value"
     assert all(said.word(one) == "" for one in found[1:])
 
@@ -105,8 +108,8 @@ def test_without_a_reference_nothing_is_compared():
     for first, reason in (
         (unfinished, "it has not finished"),
         (outcome("a", []), "it has no value"),
-        (outcome("a", [None, 0.9]), "not all of its values are finite numbers that belong to a seed"),
-        (outcome("a", BASE, "loss", False), "the finished runs name different headline metrics"),
+        (outcome("a", [None, 0.9]), "some of its values are not finite or have no seed"),
+        (outcome("a", BASE, "loss", False), "the finished runs have different headline metrics"),
     ):
         said = comparison([other, first])
         assert said.silent == reason

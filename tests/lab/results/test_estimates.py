@@ -29,7 +29,7 @@ def test_a_seed_that_diverged_is_counted_and_one_that_gave_no_number_is_not_aver
     "entries", [{}, [1], [{}], [{"learning_rate": 0.1}], [{"learning_rate": 0, "values": []}], [{"values": [1.0]}]]
 )
 def test_what_is_broken_is_named(entries):
-    with pytest.raises(FolderError, match=r"^result\.json: by_rate: must list"):
+    with pytest.raises(FolderError, match=r"^result\.json: by_rate: every entry must have"):
         rates(entries, [], "result.json: by_rate")
 
 

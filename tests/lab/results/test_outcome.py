@@ -74,7 +74,7 @@ def test_learning_rates_are_read_with_the_lanes_that_diverged(tmp_path):
     assert [first.learning_rate, second.learning_rate] == [0.003, 0.03]
     assert [(rate.diverged, len(rate.estimate.values)) for rate in (first, second)] == [(0, 3), (1, 2)]
     change(tmp_path / "a", by_rate=[{}])
-    assert outcomes(tmp_path)[0].troubles == ("a/result.json: by_rate: must list learning_rate and values",)
+    assert outcomes(tmp_path)[0].troubles == ("a/result.json: by_rate: every entry must have learning_rate and values",)
 
 
 def test_other_folders_are_left_alone(tmp_path):
@@ -128,12 +128,12 @@ def test_troubles_name_the_file_below_the_study(tmp_path):
     change(run.path, seeds=["0"])
     (outcome,) = outcomes(tmp_path)
     assert outcome.result is None
-    assert outcome.troubles == ("a/result.json: the field 'seeds' must list whole numbers",)
+    assert outcome.troubles == ("a/result.json: the field 'seeds' must be a list of integers",)
     # Without it nothing says whose the others are.
     run.file("experiment").unlink()
     (outcome,) = outcomes(tmp_path)
     assert (outcome.result, outcome.rows) == (None, [])
-    assert outcome.troubles == ("a/experiment.json: is missing",)
+    assert outcome.troubles == ("a/experiment.json is missing",)
 
 
 def test_rows_that_are_lost_are_told(tmp_path):
@@ -141,11 +141,11 @@ def test_rows_that_are_lost_are_told(tmp_path):
     run.truncate_metrics(run.metrics()[0]["step"])
     (outcome,) = outcomes(tmp_path)
     (trouble,) = outcome.troubles
-    assert trouble.startswith("a/metrics.jsonl: rows are lost: the last is of step ")
+    assert trouble.startswith("a/metrics.jsonl: rows are missing: the last row is from step ")
 
 
 def test_a_folder_without_runs(tmp_path):
-    with pytest.raises(FolderError, match="no run in this folder"):
+    with pytest.raises(FolderError, match="contains no run"):
         outcomes(tmp_path)
 
 
@@ -156,5 +156,5 @@ def test_a_folder_of_another_variant_is_not_taken_for_the_one_it_is_called(tmp_p
     softmax, linear = outcomes(tmp_path)
     assert (softmax.name, softmax.troubles) == ("softmax", ())
     assert softmax.result is not None
-    whose = "linear/experiment.json: is that of variant 'softmax': not shown, not compared"
+    whose = "linear/experiment.json belongs to variant 'softmax', so the run is ignored"
     assert (linear.name, linear.result, linear.metrics, linear.troubles) == ("linear", None, {}, (whose,))

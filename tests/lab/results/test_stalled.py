@@ -5,8 +5,8 @@ import pytest
 from attnlab.lab.results.stalled import stalled
 
 LINE = (
-    "seed 0 at learning rate 0.1 was stopped in step 30 by train.patience=2, and its exact match on validation had "
-    "been 0.0% from the first evaluation on: raise train.patience if the loss fell"
+    "seed 0 at learning rate 0.1 was stopped at step 30 by train.patience=2, but its exact match on validation was "
+    "0.0% at every evaluation; raise train.patience if the loss was still falling"
 )
 
 

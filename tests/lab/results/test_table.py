@@ -32,7 +32,14 @@ def test_the_numbers_are_those_of_the_file(tmp_path):
     found = outcomes(tmp_path)
     heads, ((headline, loss, *costs, diverged),) = table_of(found)
     assert heads[:3] == ["exact match", "loss", "parameters"]
-    assert heads[3:] == ["training FLOPs", "decoding state", "peak memory", "a step", "training", "diverged lanes"]
+    assert heads[3:] == [
+        "training FLOPs",
+        "decoding state",
+        "peak memory",
+        "time per step",
+        "training time",
+        "diverged lanes",
+    ]
     result = RunFolder(tmp_path / "softmax").read("result") or {}
     estimate = result["metrics"]["exact_match"]
     assert headline.text == f"{100 * estimate['mean']:.1f}%"
@@ -43,7 +50,7 @@ def test_the_numbers_are_those_of_the_file(tmp_path):
     exact = [cell.exact for cell in costs]
     assert exact == ["312456", "64800000000.0", "24576.0", "48500000.0", "0.0953", "143.2"]
     notes = [cell.note for cell in costs]
-    assert notes == ["", "1.62 GFLOP a step", "", "1.43 GB process", "40 steps", "21.4 s compiling"]
+    assert notes == ["", "1.62 GFLOP per step", "", "1.43 GB process", "40 steps", "21.4 s compiling"]
     assert diverged.text == "0 of 3"
 
 
@@ -113,8 +120,8 @@ def test_a_band_says_whether_the_mean_came_out_where_it_was_to(tmp_path):
     heads, rows = table_of(outcomes(write_study(tmp_path / "some", variants, steps=40)))
     cells = [row[heads.index("band")] for row in rows]
     assert [(cell.text, cell.note) for cell in cells] == [
-        ("≥ 94.0%", "held"),
-        ("80.0% to 85.0%", "missed"),
+        ("≥ 94.0%", "inside"),
+        ("80.0% to 85.0%", "outside"),
         ("–", ""),
         ("–", ""),
     ]

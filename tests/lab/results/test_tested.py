@@ -20,11 +20,11 @@ MEANS = {
         (MEANS | {"tested_model": "mean", "last_metrics": []}, ""),
         (
             MEANS | {"tested_model": "mean", "tested_steps": [720, 760, 800]},
-            "the mean of 3 models, from step 720 to 800, was tested: exact match 71.6%; of the last model 76.9%",
+            "the mean of 3 models (steps 720 to 800) was tested: exact match 71.6%; the last model has 76.9%",
         ),
         (
             MEANS | {"tested_model": "best", "tested_steps": [1200, 800]},
-            "the best model on validation (of step 1,200, 800) was tested: exact match 71.6%; of the last model 76.9%",
+            "the best model on validation (step 1,200, 800) was tested: exact match 71.6%; the last model has 76.9%",
         ),
     ],
 )

@@ -36,23 +36,23 @@ def record(values, losses=None, taken=1e-2, metric="bleu", higher=True):
         (record([[0.0], [0.0]]) | {"metrics": {}}, ""),  # every lane diverged
         (
             record([[0.0, 0.0], [0.0, 0.0]], [[5.0, 6.0], [0.25, 0.75]]),
-            "the learning rates 1e-06 and 0.01 have the same bleu on validation (0.0); 0.01 is reported, which has the "
-            "lowest loss there (1e-06: 5.500, 0.01: 0.5000)",
+            "the learning rates 1e-06 and 0.01 have the same bleu on validation (0.0); 0.01 is reported because it "
+            "has the lowest loss (1e-06: 5.500, 0.01: 0.5000)",
         ),
         (
             record([[1.0], [1.0]], [[2.0], [2.0]], 1e-6, "word_error_rate", False),
-            "the learning rates 1e-06 and 0.01 have the same word error rate on validation (100.0%) and the lowest "
-            "loss there is shared too (1e-06: 2.000, 0.01: 2.000); 1e-06, the first of these, is reported",
+            "the learning rates 1e-06 and 0.01 have the same word error rate on validation (100.0%), and the lowest "
+            "loss is shared too (1e-06: 2.000, 0.01: 2.000); the first of them, 1e-06, is reported",
         ),
         (
             record([[0.0], [0.0]], None, 1e-6),
-            "the learning rates 1e-06 and 0.01 have the same bleu on validation (0.0); 1e-06, the first of them, is "
-            "reported, and nothing shows that it is the best",
+            "the learning rates 1e-06 and 0.01 have the same bleu on validation (0.0); the first of them, 1e-06, "
+            "is reported, although it may not be the best",
         ),
         (
             record([[None], [None]], [[3.0], [1.0]], metric="perplexity", higher=False),
-            "the learning rates 1e-06 and 0.01 have no finite perplexity; 0.01 is reported, which has the lowest loss "
-            "there (1e-06: 3.000, 0.01: 1.000)",
+            "the learning rates 1e-06 and 0.01 have no finite perplexity; 0.01 is reported because it has the lowest "
+            "loss (1e-06: 3.000, 0.01: 1.000)",
         ),
     ],
 )

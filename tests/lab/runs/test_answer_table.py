@@ -94,6 +94,4 @@ def test_answers_that_cannot_be_written_cost_no_result(tmp_path, monkeypatch):
     progress = Stopping()
     assert run(Study(EXPERIMENT, name="kept"), tmp_path, progress=progress).code == 0
     assert RunFolder(tmp_path / "kept" / "base").read("result") is not None
-    assert [
-        line for line in progress.notes if "its answers to the test are not kept" in line and "no such text" in line
-    ]
+    assert [line for line in progress.notes if "the test answers were not saved" in line and "no such text" in line]

@@ -138,4 +138,4 @@ def test_two_processes_and_a_trained_run_know_it(folder, monkeypatch, capsys):
     (folder / "helper_of_mine.py").write_text(HELPER.replace("return 2", "return 3"))
     load_code("study.py")
     load("runs/study/mine")
-    assert "is not the code that it was trained with" in capsys.readouterr().err
+    assert "differs from the code that the run was trained with" in capsys.readouterr().err

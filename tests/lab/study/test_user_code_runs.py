@@ -78,7 +78,7 @@ def test_code_that_was_changed_since_is_told(folder, capsys):
     load_code("own.py")
     load(folder)
     assert capsys.readouterr().err == (
-        f"attnlab: {folder}: what is taken for MECHANISMS.mine is not the code that it was trained with\n"
+        f"attnlab: {folder}: the code of MECHANISMS.mine differs from the code that the run was trained with\n"
     )
 
 

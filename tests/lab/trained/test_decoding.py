@@ -43,9 +43,12 @@ def test_which_decoder_the_options_ask_for(asked, own, decoder):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"beam": 2, "top_k": 3}, "--beam 2 asks for a beam and --top-k 3 for draws"),
-        ({"penalty": 0.0, "temperature": 1.0}, "--penalty 0.0 asks for a beam and --temperature 1.0 for draws"),
-        ({"seed": 0, "beam": 3}, "--seed 0 is for draws"),
+        ({"beam": 2, "top_k": 3}, r"--beam 2 \(beam search\) and --top-k 3 \(sampling\) cannot be combined"),
+        (
+            {"penalty": 0.0, "temperature": 1.0},
+            r"--penalty 0.0 \(beam search\) and --temperature 1.0 \(sampling\) cannot",
+        ),
+        ({"seed": 0, "beam": 3}, "--seed 0 applies only to sampling"),
         ({"seed": -1, "top_k": 1}, "--seed -1 must lie in 0 … 4294967295"),
         ({"best": 0}, "--best 0 must be at least 1"),
         ({"beam": 2, "best": 3}, "--best 3 must be at most --beam 2"),
@@ -54,7 +57,7 @@ def test_which_decoder_the_options_ask_for(asked, own, decoder):
         ({"temperature": 0.0}, "--temperature 0.0: temperature=0.0 must be above 0"),
         ({"top_k": 0}, "--top-k 0: top_k=0 must be at least 1"),
         ({"length": 0}, "--length 0 must be at least 1"),
-        ({"length": 9, "best": 2}, "--length 9 goes on with one text, and --best 2 asks for more"),
+        ({"length": 9, "best": 2}, "--length 9 returns one continuation and cannot be combined with --best 2"),
         ({"top_p": 1.5}, "--top-p 1.5: top_p=1.5 must be"),
     ],
 )
@@ -65,17 +68,17 @@ def test_what_cannot_be_asked_for(options, words):
 
 @pytest.mark.parametrize("own", [None, OWN])
 def test_a_seed_of_no_draws_is_refused(own):
-    with pytest.raises(ValueError, match=r"^--seed 0 is for draws, and there are none: give --temperature"):
+    with pytest.raises(ValueError, match=r"^--seed 0 has no effect without sampling; add --temperature"):
         DecodingOptions(seed=0).decoder(own)
 
 
 def test_a_way_of_decoding_is_refused_where_nothing_is_decoded():
     DecodingOptions().check(SimpleNamespace(decodes=False, continues=False))
     DecodingOptions(beam=3).check(PROBLEM)
-    with pytest.raises(ValueError, match=r"^--beam 3: what this task asks is not answered symbol by symbol"):
+    with pytest.raises(ValueError, match=r"^--beam 3 has no effect: this task is not decoded symbol by symbol"):
         DecodingOptions(beam=3).check(SimpleNamespace(decodes=False, continues=False))
     DecodingOptions(length=3).check(SimpleNamespace(decodes=False, continues=True))
-    with pytest.raises(ValueError, match=r"^--length 3: an answer has an end of its own here; leave it out"):
+    with pytest.raises(ValueError, match=r"^--length 3 applies only to tasks that continue a text; remove the option"):
         DecodingOptions(length=3).check(PROBLEM)
 
 

@@ -128,7 +128,7 @@ def test_a_column_for_every_checkpoint(found):
 
 
 def test_it_says_that_a_run_is_unfinished(runs, found):
-    assert found["notes"] == ["unfinished: as it was at step 12 of 12"]
+    assert found["notes"] == ["unfinished run: the model is from step 12 of 12"]
 
 
 def test_another_checkpoint_is_looked_at_where_one_is_asked_for(runs, monkeypatch):
@@ -141,7 +141,7 @@ def test_another_checkpoint_is_looked_at_where_one_is_asked_for(runs, monkeypatc
     found = inspect(runs[0], TEXT, step=6)
     assert asked == [6]
     assert (found["step"], found["steps"]) == (6, 12)
-    assert found["notes"] == ["as it was at step 6; the newest checkpoint is that of step 12"]
+    assert found["notes"] == ["the model is from step 6; the newest checkpoint is from step 12"]
 
 
 def test_how_far_the_maps_of_another_run_are(runs, found):
@@ -176,28 +176,31 @@ def loaded(monkeypatch):
 
 def test_a_model_without_attention(loaded):
     loaded(Trained(change(EXPERIMENT, model=Seq2Seq(width=4)), PROBLEM, None))
-    with pytest.raises(ValueError, match=r"^small/base: its model has no attention: there is no map to look at$"):
+    with pytest.raises(ValueError, match=r"^small/base: the model has no attention, so there are no maps to show$"):
         inspect("small/base", TEXT)
 
 
 def test_a_model_that_shows_no_maps(loaded):
     loaded(Trained(EXPERIMENT, Associations(keys=4, examined=3).load(), None))
-    with pytest.raises(ValueError, match=r"^small/base: a Transformer shows no maps"):
+    with pytest.raises(ValueError, match=r"^small/base: Transformer has no attention maps"):
         inspect("small/base", "0:1 0?")
 
 
 def test_numbers_that_are_not_finite(loaded):
     loaded(parrot(scores=np.nan))
-    with pytest.raises(DivergedError, match="are not finite on this input"):
+    with pytest.raises(DivergedError, match="returned non-finite values for this input"):
         inspect("run", "1 2")
 
 
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
-        (Recall(vocabulary=4, pairs=1), "was made for tokens, and small/one for pairs"),
-        (replace(TASK, symbols=4), "was made for source_vocabulary=7, target_vocabulary=7, and small/one for source_v"),
-        (replace(TASK, source_marks="both"), "reads sources with source_marks=both, and small/one with end"),
+        (Recall(vocabulary=4, pairs=1), "was trained on tokens, but small/one on pairs"),
+        (
+            replace(TASK, symbols=4),
+            "was trained on source_vocabulary=7, target_vocabulary=7, but small/one on source_v",
+        ),
+        (replace(TASK, source_marks="both"), "has source_marks=both, but small/one has source_marks=end"),
     ],
 )
 def test_the_other_must_read_the_same(loaded, problem, words):
@@ -214,11 +217,13 @@ def test_maps_of_other_numbers_of_heads_are_named_and_the_rest_compared(runs, mo
     told = _distance(runs[0], first, None, runs[1])
     assert told["attentions"] == {"decoder": {"heads": [[0.25, 0.25]], "mean": [0.25]}}
     assert told["notes"] == [
-        "encoder: layers × heads here 1 × 2, there none",
-        "cross: layers × heads here 2 × 1, there 1 × 2",
+        "encoder is not compared: layers × heads are 1 × 2 here and none in the other run",
+        "cross is not compared: layers × heads are 2 × 1 here and 1 × 2 in the other run",
     ]
     del there["decoder"]
-    with pytest.raises(ValueError, match=r"has no maps of the shapes of .*one: encoder: layers × heads here 1 × 2, "):
+    with pytest.raises(
+        ValueError, match=r"has no maps of the same shape as .*one: encoder is not compared: layers × heads are 1 × 2 "
+    ):
         _distance(runs[0], first, None, runs[1])
 
 

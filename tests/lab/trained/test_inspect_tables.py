@@ -39,8 +39,8 @@ def test_the_figures_of_every_head():
         ["1", "2", "–", "–", "–", "–", "–", "–"],
     ]
     assert grid.notes == [
-        "Some weights are below zero: entropy and reach are of their sizes.",
-        "In a map, up to 2 rows hold no weight: the means leave them out.",
+        "Some weights are negative. Entropy and reach use their absolute values.",
+        "Up to 2 rows of a map have no weight. The means exclude them.",
     ]
 
 
@@ -73,7 +73,7 @@ def test_many_checkpoints_are_thinned_for_a_terminal_and_it_says_so():
     figures, flows = training(many, MOST)
     assert figures.heads[2:] == flows.heads[2:] == [f"step\n{n:,}" for n in (0, 200, 400, 600, 800, 1000)]
     for grid in (figures, flows):
-        assert grid.notes[-1] == "6 of 11 checkpoints; --json and --html have all."
+        assert grid.notes[-1] == "6 of 11 checkpoints are shown; --json and --html contain all of them."
     assert len(training(many)[0].heads) == 2 + 11
     assert max(map(len, shown(many).splitlines())) <= 80
 
@@ -81,11 +81,11 @@ def test_many_checkpoints_are_thinned_for_a_terminal_and_it_says_so():
 def test_the_distance_from_another_run():
     assert distance(FOUND | {"distance": None}) == []
     (grid,) = distance(FOUND)
-    assert grid.title == "from the maps of small/two"
+    assert grid.title == "distance from the maps of small/two"
     assert grid.heads == ["", "layer", "mean of\nheads", "head\n1", "head\n2"]
     # An attention of fewer heads than another has fewer numbers.
     assert grid.rows == [["encoder", "1", "0.100", "0.200", "0.300"], ["cross", "1", "0.400", "0.500", ""]]
-    assert grid.notes[-1] == "decoder: layers × heads here none, there 1 × 2"
+    assert grid.notes[-1] == "decoder is not compared: layers × heads are none here and 1 × 2 in the other run"
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -94,7 +94,13 @@ def test_a_terminal_shows_it_whole(width):
     assert text.startswith("unfinished [bold]\n")
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    for title in ("encoder: linear, 2 × 3", "cross: softmax, 2 × 3", "through training", "gradient of the loss", "two"):
+    for title in (
+        "encoder: linear, 2 × 3",
+        "cross: softmax, 2 × 3",
+        "during training",
+        "norm of the loss gradient",
+        "two",
+    ):
         assert title in text
     assert text.count("1,200") == 2
 

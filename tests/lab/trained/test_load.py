@@ -26,7 +26,7 @@ def test_a_checkpoint_that_is_passed_over_is_told_with_the_one_that_is_taken(tmp
     out, said = capsys.readouterr()
     assert not out
     assert said.startswith("attnlab: skipped: checkpoint ")
-    assert said.endswith("; the checkpoint of step 6 is taken\n")
+    assert said.endswith("; using the checkpoint of step 6\n")
     assert "/12/manifest.json" in said
     assert said.count("\n") == 1
 
@@ -74,10 +74,10 @@ def test_a_finished_run_without_its_last_checkpoint_says_so(tmp_path, capsys):
     RunFolder(run).write("result", facts | {"steps": 12, "learning_rate": EXPERIMENT.train.rates[0]})
     shutil.rmtree(run / "checkpoints" / "12")
     assert trained(run, data=False).step == 6
-    line = "the checkpoint of step 12, which was tested, is gone; the checkpoint of step 6 is taken"
+    line = "the checkpoint of step 12, which was tested, is missing; using the checkpoint of step 6"
     assert capsys.readouterr().err == f"attnlab: {run}: {line}\n"
     assert trained(run, 6, data=False).step == 6
     assert not capsys.readouterr().err
     shutil.rmtree(run / "checkpoints")
-    with pytest.raises(CheckpointError, match="base is finished, and its checkpoints are gone: its result is kept"):
+    with pytest.raises(CheckpointError, match="base is finished but has no checkpoints left; its result is kept"):
         trained(run, data=False)

@@ -99,7 +99,7 @@ def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
     trained(Trained(EXPERIMENT, problem, None))
     found = sample("run", "0:1 2:3 0?")
     assert lines(found) == ["1"]
-    with pytest.raises(ValueError, match=r"^--best 2: what this task asks is not answered symbol by symbol"):
+    with pytest.raises(ValueError, match=r"^--best 2 has no effect: this task is not decoded symbol by symbol"):
         sample("run", "0:1 2:3 0?", DecodingOptions(best=2))
 
 
@@ -108,7 +108,7 @@ def test_a_text_is_gone_on_with_block_after_block(trained):
     writer = Language(width=8, heads=1, layers=1, feedforward=8).create(jax.random.key(3), problem.shape)
     trained(Trained(EXPERIMENT, problem, writer))
     found = sample("run", "abcdefg", DecodingOptions(length=13, beam=1))
-    assert found["notes"][1:] == ["of the 7 symbols given the last 4 are read, half of the model's block of 8"]
+    assert found["notes"][1:] == ["the model reads only the last 4 of the 7 symbols, half of its block of 8"]
     assert len(found["answer"]) == 13
     # Each block is what the end of the text before it is gone on with.
     text = "abcdefg"
@@ -125,7 +125,7 @@ def test_a_text_is_gone_on_with_block_after_block(trained):
 
 def test_numbers_that_are_not_finite_are_no_answer(trained):
     trained(parrot(scores=np.nan))
-    with pytest.raises(DivergedError, match="are not finite on this input") as refused:
+    with pytest.raises(DivergedError, match="returned non-finite values for this input") as refused:
         sample("run", "1 2")
     assert refused.value.exit_code == 5
 
@@ -159,7 +159,7 @@ def test_the_best_comes_first_then_all_then_the_map():
         "1     -0.250  b a",
         "2     -1.500  b",
         "3    -12.000  b b b …",
-        "…: cut off at the longest answer allowed",
+        "… marks an answer cut off at the maximum length",
         "",
         "  ab",
         "b  █",

@@ -319,7 +319,9 @@ def test_lines_with_one_empty_side_are_skipped_and_said(kind, content, half, tra
 def test_a_file_without_sides_has_no_empty_ones(trained, capsys):
     folder, file = trained("text")
     assert main(["score", str(folder), file, "--empty", "skip", "--out", "-"]) == 2
-    assert capsys.readouterr().err.endswith("--empty skip: the files of Text have no lines of two sides\n")
+    assert capsys.readouterr().err.endswith(
+        "--empty skip has no effect: the files of Text have no lines with two sides\n"
+    )
 
 
 def test_what_has_another_size_is_named(trained, tmp_path):

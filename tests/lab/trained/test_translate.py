@@ -49,9 +49,9 @@ def test_every_line_is_answered_by_one_and_what_is_wrong_is_told(trained, batch)
     out, told, code = through(LINES, batch=batch)
     assert out == "1 2\n3\n\n\n\n\n\n2 2\n"
     assert told == [
-        'line 5: never seen in training: "x" (U+0078) at position 2; answered with an empty line',
-        f"line 6: not UTF-8: byte {LINES.index(0xFF)} of the input is 0xff; answered with an empty line",
-        "line 7: 9 tokens, and the model was made for 7; answered with an empty line",
+        'line 5: never seen in training: "x" (U+0078) at position 2; the answer is an empty line',
+        f"line 6: not UTF-8: byte {LINES.index(0xFF)} of the input is 0xff; the answer is an empty line",
+        "line 7: 9 tokens exceed the model's limit of 7; the answer is an empty line",
     ]
     assert code == 3
 
@@ -60,10 +60,10 @@ def test_lines_are_cut_and_symbols_left_out_as_asked(trained):
     out, told, code = through(b"4 x 4\n0 1 2 3 4 0 1 2 3\ny\nx 0 1 2 3 4 0 1\n", longer="truncate", unknown="skip")
     assert out == "4 4\n0 1 2 3 4 0 1\n\n0 1 2 3 4 0 1\n"
     assert told == [
-        'line 1: never seen in training: "x" (U+0078) at position 2; left out of it',
-        "line 2: 9 tokens, and the model was made for 7: cut",
-        'line 3: never seen in training: "y" (U+0079) at position 1; answered with an empty line',
-        'line 4: never seen in training: "x" (U+0078) at position 1; left out of it',
+        'line 1: never seen in training: "x" (U+0078) at position 2; these symbols are skipped',
+        "line 2: 9 tokens exceed the model's limit of 7; truncated",
+        'line 3: never seen in training: "y" (U+0079) at position 1; the answer is an empty line',
+        'line 4: never seen in training: "x" (U+0078) at position 1; these symbols are skipped',
     ]
     assert code == 3
 
@@ -73,7 +73,7 @@ def test_the_whole_is_counted(trained):
     # An answer has eight tokens, its end among them; a source without marks has as many.
     trained(parrot(replace(TASK, source_marks="none").load()))
     stream(Translator("run"), io.BytesIO(b"1\n0 1 2 3 4 0 1 2\n"), io.BytesIO(), told.append)
-    assert told[0].startswith("2 lines, 0 refused, 1 with an answer cut short at 8 tokens, ")
+    assert told[0].startswith("2 lines, 0 refused, 1 with an answer cut off at 8 tokens, ")
     assert through(b"") == ("", [], 0)
 
 
@@ -148,7 +148,7 @@ def test_from_python_lines_are_text_or_bytes(trained):
 
 def test_one_text_is_not_several(trained):
     for text in ("1 2", b"1 2"):
-        with pytest.raises(TypeError, match=r"lines must be several: give one as \[line\]"):
+        with pytest.raises(TypeError, match=r"lines must be an iterable of lines, got a single line; pass \[line\]"):
             translate("run", text)
 
 
@@ -168,7 +168,7 @@ def test_the_run_s_own_decoder_answers(trained):
 def test_numbers_that_are_not_finite_are_no_answer(trained):
     trained(parrot(scores=np.nan))
     assert through(b"1\n") == (
-        "\n", ["line 1: the model's numbers are not finite on it; answered with an empty line"], 3
+        "\n", ["line 1: the model returned non-finite values for this line; the answer is an empty line"], 3
     )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def test_what_cannot_work_is_refused(trained, options, words):
 def test_what_is_no_text_for_a_text_is_refused(trained):
     problem = Associations(keys=4, examined=3).load()
     trained(Trained(parrot().experiment, problem, None))
-    with pytest.raises(ValueError, match=r"^run: what its task asks is no text for a text: attnlab sample"):
+    with pytest.raises(ValueError, match=r"^run: its task does not map text to text; use attnlab sample"):
         Translator("run")
-    with pytest.raises(ValueError, match=r"^--beam 2: what this task asks is not answered symbol by symbol"):
+    with pytest.raises(ValueError, match=r"^--beam 2 has no effect: this task is not decoded symbol by symbol"):
         Translator("run", DecodingOptions(beam=2))
