@@ -86,7 +86,7 @@ BUGS = [
     ),
     Bug(
         "queries aligned at the top left",
-        "mechanisms/base.py",
+        "mechanisms/checked.py",
         "i = np.arange(S - T, S, dtype=np.int32) if i is None",
         "i = np.arange(T, dtype=np.int32) if i is None",
         contract("softmax", "forms"),
@@ -128,23 +128,23 @@ BUGS = [
     ),
     Bug(
         "masked values reach the product",
-        "mechanisms/base.py",
-        "q, k, v = zero_where_padded(rows, q), zero_where_padded(columns, k), zero_where_padded(columns, v)",
-        "q, k = zero_where_padded(rows, q), zero_where_padded(columns, k)",
+        "mechanisms/inputs.py",
+        "zero_where_padded(columns, k), zero_where_padded(columns, v), extra",
+        "zero_where_padded(columns, k), v, extra",
         contract("softmax", "absence"),
     ),
     Bug(
         "padding reaches the product",
-        "mechanisms/base.py",
-        "return zero_where_padded(keep, q), zero_where_padded(keep, k), zero_where_padded(keep, v), chosen",
-        "return q, k, v, chosen",
+        "mechanisms/inputs.py",
+        "return zero_where_padded(rows, q), zero_where_padded(columns, k), zero_where_padded(columns, v), extra",
+        "return q, k, v, extra",
         contract("linear", "absence"),
     ),
     Bug(
         "padded keys share the denominator",
         "mechanisms/linear.py",
-        "weights = seen if k.scale is None",
-        "weights = seen | True if k.scale is None",
+        "weights = visible if k.scale is None",
+        "weights = visible | True if k.scale is None",
         contract("linear", "absence"),
     ),
     Bug(
@@ -177,7 +177,7 @@ BUGS = [
     ),
     Bug(
         "state of a decay kept in half precision",
-        "mechanisms/base.py",
+        "mechanisms/recurrent.py",
         "return jnp.zeros((K, V), accumulation_dtype(dtype))",
         "return jnp.zeros((K, V), dtype)",
         contract("retention", "forms"),
@@ -388,8 +388,8 @@ BUGS = [
     Bug(
         "a head dropped",
         "modules/attention.py",
-        "return self.o(y.reshape(T, self.width)), known",
-        "return self.o(y.at[:, 0].set(0).reshape(T, self.width)), known",
+        "return self.o(y.reshape(y.shape[0], self.width))",
+        "return self.o(y.at[:, 0].set(0).reshape(y.shape[0], self.width))",
         ["tests/modules/test_attention.py"],
     ),
     Bug(

@@ -29,7 +29,7 @@ class SearchResult(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DecodeProblem:
+class DecodeProblem(metaclass=Documented):
     """One decoding problem: a model, its initial state, the special symbols and the maximum length.
 
     Raises:

@@ -100,7 +100,7 @@ def test_it_is_bound_to_its_length_and_sized_for_another(mechanism):
 
 def test_a_query_before_the_first_position_has_no_row_in_the_table():
     q, k, v, learned = given(RANDOM, 3, 2)
-    with pytest.raises(ValueError, match="positions -1 … 1"):
+    with pytest.raises(ValueError, match="got -1 … 1"):
         RANDOM.attend(q, k, v, **learned)
     assert np.isnan(attend(RANDOM, q, k, v, i=jnp.array([-1, 0, 1]), **learned)[0]).all()
 
