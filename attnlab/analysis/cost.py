@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnlab.ops.times import said
+from attnlab.ops.trip_counts import annotated_trip_counts
 
 
 def parameters(tree: Any) -> int:
@@ -49,7 +49,7 @@ def flops(function: Callable, *arguments: Any) -> int:
     A product of [m k] and [k n] counts 2·m·k·n. A reduction or a scattered sum counts one per element that it reads.
     Any other operation on floats counts one per element that it writes, unless it only moves data (`MOVES`). A loop of
     unknown length counts as one round, and only the most expensive of several branches counts. Annotations of
-    `attnlab.ops.times` override both.
+    `attnlab.ops.trip_counts` override both.
 
     Args:
       function: a jax function.
@@ -105,7 +105,7 @@ def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fract
     name = equation.primitive.name
     if name == "scan":
         return [equation.params["length"]] * len(inner)
-    known = said(str(equation.source_info.name_stack))
+    known = annotated_trip_counts(str(equation.source_info.name_stack))
     if name == "cond":
         dearest = max(range(len(inner)), key=lambda n: total(inner[n]))
         fits = known if known and len(known) == len(inner) else None

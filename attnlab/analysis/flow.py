@@ -17,7 +17,7 @@ from attnlab.modules.block import DecoderLayer, EncoderLayer
 # Attributes of networks in the order in which a signal passes them, with their displayed names. Other attributes come
 # last, under their own names.
 PARTS = {
-    "front": "front",
+    "input_layer": "input",
     "source": "source embedding",
     "source_position": "source position",
     "encoder": "encoder",

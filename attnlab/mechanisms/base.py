@@ -234,7 +234,7 @@ class Mechanism(ABC, metaclass=Documented):
         returns None. None means that the mechanism has no features, or that its features encode positions already.
 
         Args:
-            position: rotary encoding. `position.rotate(q, k, i, j)` rotates components in groups of `position.rotates`.
+            position: rotary encoding. `position.rotate(q, k, i, j)` rotates `position.rotation_size` numbers together.
         """
         return None
 

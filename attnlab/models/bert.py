@@ -47,14 +47,14 @@ class Bert(Classifier):
         """Create a network for sentences (`attnlab.tasks.Classes` of `Tokens`). Raises ValueError for others."""
         check_shape(self, shape, "source", "classes")
         check_shape(self, shape.source, "vocabulary", "length")
-        return BertNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))
+        return BertNetwork(key, self, shape, *self.input_layer(fold_key(key, "front"), shape.source))
 
 
 class BertNetwork(ClassifierNetwork):
     """The network of a `Bert`, for one example."""
 
-    def __init__(self, key: PRNGKeyArray, config: Bert, shape: Any, front: nnx.Module, length: int):
-        super().__init__(key, config, shape, front, length)
+    def __init__(self, key: PRNGKeyArray, config: Bert, shape: Any, input_layer: nnx.Module, length: int):
+        super().__init__(key, config, shape, input_layer, length)
         self.inner = config.sizes.dense(fold_key(key, "inner"), config.width, config.width)
         self.norm = config.sizes.norm_layer()
         vocabulary = shape.source.vocabulary
@@ -83,6 +83,6 @@ class BertNetwork(ClassifierNetwork):
         """
         x, _ = self.read(source, keep, key)
         x = x if self.token is None else x[1:]
-        words = self.front if self.words is None else self.words
+        words = self.input_layer if self.words is None else self.words
         scores = words.attend(self.norm(gelu(self.inner(x[places]))))
         return scores + self.offset[...].astype(scores.dtype)[None, :]

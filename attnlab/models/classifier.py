@@ -55,9 +55,9 @@ class Classifier(StackConfig):
     def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
         """Create a network for examples of `shape` (`attnlab.tasks.Classes` of `Tokens` or `Frames`)."""
         check_shape(self, shape, "source", "classes")
-        return ClassifierNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))
+        return ClassifierNetwork(key, self, shape, *self.input_layer(fold_key(key, "front"), shape.source))
 
-    def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
+    def input_layer(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
         """Create the module that maps a source to vectors [T D].
 
         Args:
@@ -90,9 +90,9 @@ class ClassifierNetwork(nnx.Module):
         ValueError: `config.pool` is "token", and the token would not see the whole sequence through the mechanism.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: Classifier, shape: Any, front: nnx.Module, length: int):
+    def __init__(self, key: PRNGKeyArray, config: Classifier, shape: Any, input_layer: nnx.Module, length: int):
         self.config, self.each = config, shape.each
-        self.front: Any = front
+        self.input_layer: Any = input_layer
         begins = config.pool == "token" and not shape.each
         if begins and not config.mechanism.sees_all(length + 1):
             raise ValueError(
@@ -132,7 +132,11 @@ class ClassifierNetwork(nnx.Module):
     def read(self, source, keep=None, key=None) -> tuple[Float[Array, "N D"], dict]:
         """Return the encoder's output and attention maps. If there is a token, its vector is row 0 of the output."""
         dtype = jnp.dtype(self.config.dtype)
-        x = self.front(source, dtype) if isinstance(self.front, Embed) else self.front(source.astype(dtype))
+        x = (
+            self.input_layer(source, dtype)
+            if isinstance(self.input_layer, Embed)
+            else self.input_layer(source.astype(dtype))
+        )
         return self.encoder(x, keep, key, None if self.token is None else self.token[...])
 
 

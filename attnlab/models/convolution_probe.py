@@ -68,7 +68,7 @@ class ConvolutionProbeNetwork(nnx.Module):
         )
         # Abstract evaluation raises if the encoding does not support the image's size, and computes nothing.
         jax.eval_shape(lambda: self.position.table(rows * columns, jnp.float32))
-        self.front = Dense(fold_key(key, "front"), shape.source.channels, config.width)
+        self.input_layer = Dense(fold_key(key, "front"), shape.source.channels, config.width)
         self.attention = Attention(fold_key(key, "attention"), config.width, config.heads, config.mechanism)
         self.head = Dense(fold_key(key, "head"), config.width, shape.channels)
 
@@ -83,7 +83,7 @@ class ConvolutionProbeNetwork(nnx.Module):
         rows, columns, channels = image.shape
         i = np.arange(rows * columns, dtype=np.int32)
         x = add_position(
-            self.position, self.front(image.reshape(-1, channels)), i, self.position.table(len(i), image.dtype)
+            self.position, self.input_layer(image.reshape(-1, channels)), i, self.position.table(len(i), image.dtype)
         )
         y, maps = self.attention.attend(x, position=self.position)
         y = self.head(y).reshape(rows, columns, -1)

@@ -129,7 +129,7 @@ class DetrNetwork(nnx.Module):
         sizes, attentions, width = config.sizes, config.attentions, config.width
         self.config = config
         self.features = Features(fold_key(key, "features"), channels, config.channels, config.stages, config.norm_eps)
-        self.front = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
+        self.input_layer = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
         self.encoder = Encoder(fold_key(key, "encoder"), config, grid[0] * grid[1])
         # Each strided 3 × 3 convolution is centred on the first pixel of its output position.
         normalised = isinstance(config.position, Sinusoidal2D) and config.position.normalised
@@ -186,7 +186,7 @@ class DetrNetwork(nnx.Module):
             its values from the first and its keys from the second.
         """
         x = self.features(image.astype(jnp.dtype(self.config.dtype)))
-        x, maps = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
+        x, maps = self.encoder(self.input_layer(x.reshape(-1, x.shape[-1])), None, key)
         i = np.arange(x.shape[0], dtype=np.int32)
         position = self.encoder.position
         return x, add_position(position, x, i, position.table(x.shape[0], x.dtype)), maps

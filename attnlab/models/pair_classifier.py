@@ -45,8 +45,11 @@ class PairClassifierNetwork(nnx.Module):
     """The network of a `PairClassifier`, for one pair."""
 
     def __init__(self, key: PRNGKeyArray, config: PairClassifier, shape: Any):
-        tower, front = Tower(shape.document, config.width), config.front(fold_key(key, "front"), shape.document)
-        self.tower = ClassifierNetwork(fold_key(key, "tower"), config, tower, *front)
+        tower, input_layer = (
+            Tower(shape.document, config.width),
+            config.input_layer(fold_key(key, "front"), shape.document),
+        )
+        self.tower = ClassifierNetwork(fold_key(key, "tower"), config, tower, *input_layer)
         self.hidden = Dense(fold_key(key, "hidden"), 4 * config.width, config.width)
         self.head = Dense(fold_key(key, "head"), config.width, shape.classes)
 

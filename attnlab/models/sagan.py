@@ -45,7 +45,7 @@ class SAGAN(metaclass=Documented):
     """Number of channels at the highest resolution below the image. Each halving doubles it."""
     mechanism: Mechanism | None = Softmax(score=dot)
     """The mechanism at half resolution, in both networks; must attend in both directions. None: no attention."""
-    pace: float = 0.25
+    generator_lr_multiplier: float = 0.25
     """Learning rate of the generator divided by that of the discriminator (section 4: 1e-4 and 4e-4)."""
     norm_eps: float = 1e-5
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
@@ -54,8 +54,10 @@ class SAGAN(metaclass=Documented):
     def __post_init__(self):
         check_sizes(self, "width")
         check_norm_eps(self)
-        if not 0 < self.pace <= 1e6:
-            raise ValueError(f"model.pace={self.pace} must be above 0, and at most 1000000")
+        if not 0 < self.generator_lr_multiplier <= 1e6:
+            raise ValueError(
+                f"model.generator_lr_multiplier={self.generator_lr_multiplier} must be above 0, and at most 1000000"
+            )
         if self.mechanism is None:
             return
         if not isinstance(self.mechanism, Mechanism):
@@ -109,9 +111,9 @@ class SAGANNetwork(nnx.Module):
         return image, {"image": None if attention_map is None else attention_map[None, None]}
 
     @property
-    def paces(self) -> dict[str, float]:
+    def lr_multipliers(self) -> dict[str, float]:
         """The learning rate of the generator divided by that of the discriminator (Heusel et al. 2017)."""
-        return {"generator": self.config.pace}
+        return {"generator": self.config.generator_lr_multiplier}
 
 
 class Generator(nnx.Module):

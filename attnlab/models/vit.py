@@ -52,7 +52,7 @@ class ViT(Classifier):
         rows, columns = self.grid(shape.source)
         return Classifier.create(replace(self, position=patch_grid(self.position, rows, columns)), key, shape)
 
-    def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
+    def input_layer(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
         """Create the module that maps an image to patch vectors [T D], and return it with the number of patches T."""
         check_no_embeddings(self)
         rows, columns = self.grid(source)

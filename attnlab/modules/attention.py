@@ -191,7 +191,7 @@ class Attention(Observable):
             q, k = turn(queries["q"], memory["k"], i, j)
             extra = {"bias": bias, **self._extras(queries, memory), **fixed}
             y = mechanism.attend(q, k, memory["v"], mask, **places, **extra)
-            if position.valued:
+            if position.has_values:
                 y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, mask, **places, **extra)
 
@@ -224,7 +224,7 @@ class Attention(Observable):
             q, k = turn(queries["q"], memory["k"], i, i)
             extra = {"bias": bias, **self._extras(queries, memory), **fixed}
             y = causal(mechanism, q, k, memory["v"], keep=keep, **extra)
-            if position.valued:
+            if position.has_values:
                 mask = Causal() if keep is None else Causal() & KeyPadding(keep) & QueryPadding(keep)
                 y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=at, j=at, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, Causal(), keep=keep, **extra)
@@ -274,7 +274,7 @@ class Attention(Observable):
             extra = {"bias": bias, **fixed} | {name: queries[name] for name in mechanism.queries}
             tokens = {name: memory[name] for name in mechanism.tokens}
             y, state = mechanism.extend(state, q, k, memory["v"], i=i, **tokens, **extra)
-            if position.valued:
+            if position.has_values:
                 cache = state.memory
                 order = jnp.arange(cache.k.shape[0], dtype=jnp.int32)
                 slot = cache.count - x.shape[0] + jnp.arange(x.shape[0], dtype=jnp.int32)
@@ -294,12 +294,12 @@ class Attention(Observable):
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """Return the mechanism and the function that rotates q and k, which does nothing if features are rotated."""
-        if position.turning and not self.mechanism.traits.rotary:
+        if position.rotary and not self.mechanism.traits.rotary:
             return self.mechanism.with_rotary(position) or self.mechanism, NO_POSITION.rotate
         return self.mechanism, position.rotate
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
-        """Return Σ_j a_tj r_tj, the term that a `valued` position adds to the output of one head.
+        """Return Σ_j a_tj r_tj, the term that a `has_values` position adds to the output of one head.
 
         Keys that no query sees are set to zero first, so that they reach neither the result nor a gradient.
         """

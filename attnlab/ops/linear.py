@@ -126,10 +126,10 @@ def chunk(
     k: Float[Array, "T M"],
     v: Float[Array, "T V"],
     pairs: Shaped[Places, "T T"],
-    sees: Shaped[Places, " T"],
-    stays: Shaped[Places, " T"],
-    carries: Shaped[Places, ""],
-    met: Float[Array, "T T"] | None = None,
+    state_visible: Shaped[Places, " T"],
+    enters_state: Shaped[Places, " T"],
+    state_survives: Shaped[Places, ""],
+    products: Float[Array, "T T"] | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, "M V"]]:
     """Computes one block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
 
@@ -142,19 +142,19 @@ def chunk(
       k: keys in feature space [T M].
       v: values [T V].
       pairs: `Visibility.pairs` [T T].
-      sees: `Visibility.state_visible` [T].
-      stays: `Visibility.enters_state` [T].
-      carries: `Visibility.state_survives`, a scalar.
-      met: the products q_t·k_j [T T] if they are known, else None.
+      state_visible: `Visibility.state_visible` [T].
+      enters_state: `Visibility.enters_state` [T].
+      state_survives: `Visibility.state_survives`, a scalar.
+      products: the products q_t·k_j [T T] if they are known, else None.
 
     Returns:
       The outputs y [T V] and the state after the block [M V].
     """
     dtype = state.dtype
     q, k, v = q.astype(dtype), k.astype(dtype), v.astype(dtype)
-    met = matmul(q, k.T) if met is None else met.astype(dtype)
-    y = matmul(apply_weights(met, pairs), v) + apply_weights(matmul(q, state), sees[:, None])
-    return y, apply_weights(state, carries) + sum_outer_products(apply_weights(k, stays[:, None]), v)
+    products = matmul(q, k.T) if products is None else products.astype(dtype)
+    y = matmul(apply_weights(products, pairs), v) + apply_weights(matmul(q, state), state_visible[:, None])
+    return y, apply_weights(state, state_survives) + sum_outer_products(apply_weights(k, enters_state[:, None]), v)
 
 
 def apply_weights(x: Float[Array, "..."], weights: Shaped[Places, "..."]) -> Float[Array, "..."]:

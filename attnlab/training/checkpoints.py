@@ -42,14 +42,18 @@ class Keep:
     every: int = 0
     """The interval in steps at which checkpoints are kept. 0 keeps none for this reason."""
 
-    def of(self, merits: dict[int, float | None]) -> set[int]:
+    def of(self, scores: dict[int, float | None]) -> set[int]:
         """Returns the steps to keep.
 
         Args:
-            merits: The score of each saved step, more being better, or None if the step was not evaluated.
+            scores: The score of each saved step, more being better, or None if the step was not evaluated.
         """
-        steps = sorted(merits)
-        known = sorted((merit, step) for step, merit in merits.items() if merit is not None and math.isfinite(merit))
+        steps = sorted(scores)
+        known = sorted(
+            (selection_score, step)
+            for step, selection_score in scores.items()
+            if selection_score is not None and math.isfinite(selection_score)
+        )
         best = [step for _, step in known[-self.best :]] if self.best else []
         return {*steps[-max(self.last, 1) :], *best, *(step for step in steps if self.every and not step % self.every)}
 
@@ -79,7 +83,7 @@ class Checkpoints:
         names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
-    def save(self, step: int, state: Any, facts: dict[str, Any], merit: float | None = None) -> None:
+    def save(self, step: int, state: Any, facts: dict[str, Any], selection_score: float | None = None) -> None:
         """Write a checkpoint, completely or not at all, then remove those that need not be kept.
 
         Checkpoints of later steps are removed too: they exist only if they could not be used and training continued
@@ -89,8 +93,8 @@ class Checkpoints:
             step: The step of the state.
             state: The state, a tree of arrays.
             facts: Further values to store, in JSON types.
-            merit: The validation score of the learning rate that leads at this step, more being better. None if the
-                step was not evaluated.
+            selection_score: The validation score of the leading learning rate at this step, more being better. None if
+                the step was not evaluated.
 
         Raises:
             CheckpointError: If the checkpoint cannot be written, or if there is no room for it.
@@ -101,8 +105,9 @@ class Checkpoints:
             self.check_room(state)
             growing.mkdir(parents=True)
             _write(growing, state)
+            known = selection_score is not None and math.isfinite(selection_score)
             manifest.write(growing, {
-                "step": step, "merit": merit if merit is None or math.isfinite(merit) else None,
+                "step": step, "selection_score": selection_score if known else None,
                 "identity": self.identity, "keys": _keys(state), "facts": facts, "leaves": manifest.described(state),
             })  # fmt: skip
             self._drop(step)
@@ -164,8 +169,8 @@ class Checkpoints:
         Raises:
             CheckpointError: If no saved step has a score.
         """
-        merits = {step: self._merit(step, self.note) for step in self.steps()}
-        known = [(merit, step) for step, merit in merits.items() if merit is not None]
+        scores = {step: self._merit(step, self.note) for step in self.steps()}
+        known = [(selection_score, step) for step, selection_score in scores.items() if selection_score is not None]
         if not known:
             raise CheckpointError(f"no checkpoint in {self.folder} has a validation score")
         return max(known)[1]
@@ -206,7 +211,7 @@ class Checkpoints:
 
     def _merit(self, step: int, note: Callable[[str], None] = lambda text: None) -> float | None:
         try:
-            return manifest.read(self.folder / str(step))["merit"]
+            return manifest.read(self.folder / str(step))["selection_score"]
         except CheckpointError as error:
             note(f"skipped: {error}")
             return None

@@ -88,15 +88,15 @@ def fit(
             for line in _lost(train, state, diverged, names, saved):
                 progress.note(line)
             state = accumulate_mean(train, state, step)
-            rows, merit = _rows(train, step, watch.seconds, metrics), None
+            rows, selection_score = _rows(train, step, watch.seconds, metrics), None
             progress.advanced(step, float(np.mean(metrics["loss"][:, _shown(state)])))
             if step % train.evaluate_every == 0 or step == train.steps:
                 scores = _evaluate(trainer, state, limit, rows)
-                state, merit = _judge(trainer, state, scores)
+                state, selection_score = _judge(trainer, state, scores)
                 progress.evaluated(step, _means([scores[n] for n in _shown(state)]))
             record(rows)
             if step % train.save_every == 0 or step == train.steps or not _learning(state) or caught:
-                checkpoints.save(step, state, watch.elapsed(), merit)
+                checkpoints.save(step, state, watch.elapsed(), selection_score)
                 saved = step
                 progress.saved(step)
         if caught:
@@ -115,7 +115,7 @@ class _Watch:
 
     def __init__(self, trainer: Trainer, before: dict[str, Any]):
         self.trainer, self.before = trainer, before
-        self.began, self.paces = time.perf_counter(), []
+        self.began, self.step_seconds = time.perf_counter(), []
 
     @contextmanager
     def dispatch(self, count: int) -> Iterator[None]:
@@ -123,7 +123,7 @@ class _Watch:
         ready, compiled = time.perf_counter(), self.trainer.compile_seconds
         yield
         compiling = self.trainer.compile_seconds - compiled
-        self.paces.append((time.perf_counter() - ready - compiling) / count)
+        self.step_seconds.append((time.perf_counter() - ready - compiling) / count)
 
     @property
     def seconds(self) -> float:
@@ -136,12 +136,14 @@ class _Watch:
         If no step was made since the restart, the step time and memory are those of the earlier run.
         """
         # The median is robust to single slow dispatches on a busy machine.
-        pace = round(float(np.median(self.paces)), 5) if self.paces else self.before.get("seconds_per_step")
+        per_step = (
+            round(float(np.median(self.step_seconds)), 5) if self.step_seconds else self.before.get("seconds_per_step")
+        )
         return {
             "seconds": self.seconds,
             "compile_seconds": self.before["compile_seconds"] + self.trainer.compile_seconds,
-            "seconds_per_step": pace,
-            "memory_bytes": self.trainer.memory_bytes if self.paces else self.before.get("memory_bytes"),
+            "seconds_per_step": per_step,
+            "memory_bytes": self.trainer.memory_bytes if self.step_seconds else self.before.get("memory_bytes"),
         }
 
 
@@ -227,10 +229,10 @@ def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tupl
     rates = np.array([rate for _, rate in train.lanes])
     means = [np.mean(values[alive & (rates == rate)]) for rate in set(rates[alive].tolist())]
     signed = [float(mean) * (1 if problem.metric.higher else -1) for mean in means if np.isfinite(mean)]
-    merit = max(signed, default=None)
+    selection_score = max(signed, default=None)
     if train.patience or train.target is not None:
         state = early_stop(train, state, values, problem.metric.higher, problem.pretraining_steps)
-    return state, merit
+    return state, selection_score
 
 
 def _means(scores: list[dict[str, float]]) -> dict[str, float]:

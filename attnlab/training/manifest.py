@@ -19,7 +19,7 @@ from attnlab.storage.checksum import is_broken, with_checksum
 from attnlab.storage.fsync import fsync, fsync_folder
 
 MANIFEST = "manifest.json"
-FIELDS = {"step", "merit", "identity", "keys", "facts", "leaves", "files"}
+FIELDS = {"step", "selection_score", "identity", "keys", "facts", "leaves", "files"}
 
 
 class CheckpointError(Exception):
@@ -66,8 +66,8 @@ def read(folder: Path) -> dict[str, Any]:
             raise ValueError(f"it has no field {min(missing)!r}")
         if odd := [name for name in ("identity", "facts", "leaves", "files") if not isinstance(found[name], dict)]:
             raise ValueError(f"its {odd[0]!r} is not a JSON object")
-        if not isinstance(found["merit"], int | float | None):
-            raise ValueError("its 'merit' is not a number")
+        if not isinstance(found["selection_score"], int | float | None):
+            raise ValueError("its 'selection_score' is not a number")
     except (OSError, ValueError, RecursionError) as error:
         damaged = not isinstance(error, OSError) or isinstance(
             error, FileNotFoundError | IsADirectoryError | NotADirectoryError

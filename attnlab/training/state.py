@@ -101,8 +101,8 @@ def step(
     If the loss, the gradient or the new model is not finite, the lane keeps the values that it had before the step. A
     lane that diverged or stopped earlier keeps its model, too. Other lanes are not affected.
 
-    A model may have an attribute `paces`, {name of a top-level part: factor}. That part is trained with the lane's
-    learning rate multiplied by the factor.
+    A model may have an attribute `lr_multipliers`, {name of a top-level part: factor}. That part is trained with the
+    lane's learning rate multiplied by the factor.
 
     Args:
         loss: The loss function, `loss(model, batch, key) -> (scalar, metrics)`.
@@ -149,9 +149,9 @@ def step(
 
 
 def _pace(model: Any, path: tuple[Any, ...]) -> float:
-    """Returns the learning-rate multiplier of a leaf: the entry in the model's `paces` for its part, or 1."""
+    """Returns the learning-rate multiplier of a leaf: the entry in the model's `lr_multipliers` for its part, or 1."""
     part = jax.tree_util.keystr(path[:1], simple=True)
-    return getattr(model, "paces", {}).get(part, 1.0)
+    return getattr(model, "lr_multipliers", {}).get(part, 1.0)
 
 
 def parameter_names(model: Any) -> list[str]:

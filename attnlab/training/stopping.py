@@ -32,23 +32,23 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
         The new state.
     """
     sign = 1 if higher else -1
-    merit = jnp.asarray(sign * np.asarray(values, np.float64), jnp.float32)
-    better = merit > state.best
+    selection_score = jnp.asarray(sign * np.asarray(values, np.float64), jnp.float32)
+    better = selection_score > state.best
     waits = jnp.where(better, 0, state.evaluations_since_best + 1)
     counts = state.is_training & (state.step > pretraining_steps)
     done = waits >= train.patience if train.patience else jnp.zeros_like(better)
     if train.target is not None:
-        done |= merit >= jnp.float32(sign * train.target)
+        done |= selection_score >= jnp.float32(sign * train.target)
     if state.best_model is not None:
         # Of equal scores the latest model is kept: a constant metric, for example exact match at 0, is no reason to
         # prefer an earlier model.
-        keep = counts & (merit >= state.best)
+        keep = counts & (selection_score >= state.best)
         model = where_lane(keep, state.model, state.best_model)
         at = jnp.where(keep, state.step, state.best_step)
         state = replace(state, best_model=model, best_step=at)
     return replace(
         state,
-        best=jnp.where(counts & better, merit, state.best),
+        best=jnp.where(counts & better, selection_score, state.best),
         evaluations_since_best=jnp.where(counts, waits, state.evaluations_since_best),
         stopped=jnp.where(counts & done, state.step, state.stopped),
     )

@@ -5,7 +5,7 @@ import pytest
 from attnlab.analysis import cost
 from attnlab.bench.calls import by_heads, inputs
 from attnlab.mechanisms import MECHANISMS
-from attnlab.ops.times import times
+from attnlab.ops.trip_counts import annotate_trip_counts
 
 
 def test_products_loops_and_elements_are_counted():
@@ -50,7 +50,7 @@ def test_what_runs_as_often_as_it_says_is_counted_so():
 
     def said(x, n):
         inner = lambda _, x: loop(x + 1, n)  # what a loop says is not said of the loops in it
-        with times([5], 2):
+        with annotate_trip_counts([5], 2):
             return jax.lax.fori_loop(0, n, inner, x)
 
     assert cost.flops(said, x, n) == 5 * (12 + 12) // 2
@@ -60,7 +60,7 @@ def test_what_runs_as_often_as_it_says_is_counted_so():
     assert cost.flops(lambda x, n: jax.lax.switch(n, branches, x), x, n) == 24
 
     def taken(x, n):
-        with times([1, 2, 1], 4):
+        with annotate_trip_counts([1, 2, 1], 4):
             return jax.lax.switch(n, branches, x)
 
     assert cost.flops(taken, x, n) == (12 + 2 * 24) // 4

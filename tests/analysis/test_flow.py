@@ -58,7 +58,7 @@ def test_the_parts_of_an_encoder_that_is_one_part_of_a_network():
     model = filled(Classifier(width=8, heads=2, pool="token"), Classes(Tokens(9, 6), 3))
     found = parts(model)
     assert list(found) == [
-        "front",
+        "input",
         "encoder",
         *(f"encoder {n} {name}" for n in (1, 2) for name in ("attention", "feedforward")),
         "output",

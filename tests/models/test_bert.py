@@ -45,7 +45,7 @@ def test_it_sorts_and_fills_in_and_padding_changes_neither(fields):
 def test_words_are_scored_by_their_own_vectors_or_by_others(tied):
     model = made(tied=tied)
     words = both(model, TOKENS, None)[1]
-    table, offset = (model.front if tied else model.words).table[...], model.offset[...]
+    table, offset = (model.input_layer if tied else model.words).table[...], model.offset[...]
     # Of as many words as are needed, the vector that scored them is found again.
     vector = np.linalg.lstsq(table, words[0] - offset, rcond=None)[0]
     np.testing.assert_allclose(table @ vector + offset, words[0], atol=1e-4)

@@ -23,7 +23,7 @@ WEIGHTS = np.random.default_rng(1).standard_normal((3, 3, C, C)).astype(np.float
 def constructed():
     """The layer of theorem 1: head h copies the channels of the pixel at its own offset, and the last map weighs."""
     model = jax.tree.map(jnp.zeros_like, CONFIG.create(jax.random.key(0), SHAPE))
-    model.front.w[...] = jnp.eye(C, 18)
+    model.input_layer.w[...] = jnp.eye(C, 18)
     copy, mixed = np.zeros((18, 18), np.float32), np.zeros((18, 18), np.float32)
     for h in range(9):
         copy[:C, h * C : (h + 1) * C] = np.eye(C)

@@ -83,7 +83,7 @@ def test_the_order_of_queries_says_nothing():
 def test_places_are_told_to_the_queries_whatever_numbers_of_rows_and_columns_the_config_has(position):
     """The memory of an image of which nothing is seen differs by place where there is one."""
     model = filled(Detr(position=position, **SMALL), SHAPE)
-    model.front.w[...] = model.front.w[...] * 0
+    model.input_layer.w[...] = model.input_layer.w[...] * 0
     memory, where, _ = jax.jit(lambda model, image: model.read(image))(model, image())
     assert memory.shape == where.shape == (PLACES, 8)
     apart = np.abs(np.diff(where, axis=0)).max(axis=1)

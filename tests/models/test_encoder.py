@@ -55,7 +55,7 @@ def test_one_more_vector_has_no_position_and_is_seen():
         a, b = read(told, X, None, FIRST), read(told, X, None, FIRST[::-1])
         assert a.shape == (7, 8)
         assert np.abs(a - b)[1:].max() > 1e-4
-        if not position.turning:
+        if not position.rotary:
             first_of = read(told, np.concatenate([FIRST[None], X]), None, None)
             assert np.abs(a - first_of)[0].max() > 1e-4
 

@@ -59,7 +59,7 @@ def forms(model):
     ids=str,
 )
 def test_token_by_token_equals_the_whole_and_padding_changes_nothing(position):
-    whole, steps = forms(made(position=position, key_heads=1 if position.turning else 2))
+    whole, steps = forms(made(position=position, key_heads=1 if position.rotary else 2))
     assert whole.shape == (2, 5, 17)
     np.testing.assert_allclose(steps[:4], whole[0, :4], atol=1e-5)
     np.testing.assert_allclose(whole[1, :4], whole[0, :4], atol=1e-5)

@@ -130,9 +130,9 @@ def test_any_mechanism_that_sees_both_sides_attends(name):
 
 
 def test_the_generator_alone_has_another_pace():
-    model = filled(SAGAN(width=8, pace=0.5, mechanism=None), SHAPE)
-    assert model.paces == {"generator": 0.5}
-    assert set(vars(model)) >= set(model.paces)
+    model = filled(SAGAN(width=8, generator_lr_multiplier=0.5, mechanism=None), SHAPE)
+    assert model.lr_multipliers == {"generator": 0.5}
+    assert set(vars(model)) >= set(model.lr_multipliers)
 
 
 def test_without_attention_little_is_gone():
@@ -149,7 +149,7 @@ def test_without_attention_little_is_gone():
     ("fields", "refusal"),
     [
         ({"width": 0}, r"model\.width=0"),
-        ({"pace": 0.0}, r"model\.pace=0\.0"),
+        ({"generator_lr_multiplier": 0.0}, r"model\.generator_lr_multiplier=0\.0"),
         ({"mechanism": MECHANISMS["delta"]}, "supports only causal attention"),
     ],
 )

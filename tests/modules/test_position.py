@@ -82,7 +82,7 @@ def test_every_position_is_there():
     }  # fmt: skip
 
 
-WITHIN = [name for name, each in POSITIONS.items() if each.turning or each.biasing]
+WITHIN = [name for name, each in POSITIONS.items() if each.rotary or each.has_bias]
 
 
 @pytest.mark.parametrize("name", WITHIN)
@@ -284,7 +284,7 @@ def test_each_mechanism_says_which_positions_it_honours():
 def test_rows_one_place_earlier_are_told_what_the_rows_before_them_were(name):
     position = made(POSITIONS[name], causal=False)
     moved, (q, k) = Wrapped(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
-    for what in ("turning", "rotates", "biasing", "valued"):
+    for what in ("rotary", "rotation_size", "has_bias", "has_values"):
         assert getattr(moved, what) == getattr(position, what)
     assert str(moved) == str(position)
     for one, other in zip(moved.rotate(q, k, I, I), position.rotate(q[1:], k[1:], I[:-1], I[:-1]), strict=True):

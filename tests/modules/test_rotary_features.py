@@ -36,7 +36,7 @@ def inputs():
 
 def rotation(M, at, position):
     """The block-diagonal matrix R of a position, one block a pair; components left over stay."""
-    R, by = np.eye(M), position.rotates
+    R, by = np.eye(M), position.rotation_size
     whole = M - M % by
     parts = [(0, whole, at)]
     if isinstance(position, Rotary2D):

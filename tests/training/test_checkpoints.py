@@ -137,8 +137,8 @@ def test_the_last_the_best_and_each_so_many_are_kept_and_never_is_one_not_finite
 
 def test_the_best_outlives_later_ones_and_the_newest_outlives_all(tmp_path):
     checkpoints = Checkpoints(tmp_path, Keep(last=1, best=1))
-    for step, merit in enumerate([0.2, 0.9, float("nan"), 0.4, None], 1):
-        checkpoints.save(step, STATE, {}, merit)
+    for step, selection_score in enumerate([0.2, 0.9, float("nan"), 0.4, None], 1):
+        checkpoints.save(step, STATE, {}, selection_score)
         assert step in checkpoints.steps()
     assert checkpoints.steps() == [2, 5]
     assert checkpoints.best() == 2
@@ -147,8 +147,8 @@ def test_the_best_outlives_later_ones_and_the_newest_outlives_all(tmp_path):
 def test_the_best_is_said_not_to_be_known_where_a_merit_cannot_be_read(tmp_path):
     heard = []
     checkpoints = Checkpoints(tmp_path, note=heard.append)
-    for step, merit in ((3, 0.2), (5, 0.9)):
-        checkpoints.save(step, STATE, {}, merit)
+    for step, selection_score in ((3, 0.2), (5, 0.9)):
+        checkpoints.save(step, STATE, {}, selection_score)
     assert checkpoints.best() == 5
     assert not heard
     (tmp_path / "5" / "manifest.json").write_text("{}")

@@ -160,16 +160,16 @@ def test_the_merit_is_that_of_the_best_rate():
     config = Train(steps=8, seeds=2, learning_rate=(1e-3, 1.0))
     scores = [{"loss": {1e-3: 0.5, 1.0: 9.0}[rate] + 0.1 * seed} for seed, rate in config.lanes]
     trainer = SimpleNamespace(train=config, problem=SimpleNamespace(metric=Metric("loss")))
-    merit = lambda *alive: _judge(trainer, SimpleNamespace(alive=np.array(alive)), scores)[1]
-    assert merit(True, True, True, True) == pytest.approx(-0.55)
+    selection_score = lambda *alive: _judge(trainer, SimpleNamespace(alive=np.array(alive)), scores)[1]
+    assert selection_score(True, True, True, True) == pytest.approx(-0.55)
     lost = [rate != 1e-3 or seed == 1 for seed, rate in config.lanes]
-    assert merit(*lost) == pytest.approx(-0.6)
-    assert merit(False, False, False, False) is None
+    assert selection_score(*lost) == pytest.approx(-0.6)
+    assert selection_score(False, False, False, False) is None
     # A rate that is no number is passed over, wherever it stands.
     for rate, best in ((1e-3, -9.05), (1.0, -0.55)):
         kept = scores[:]
         scores[:] = [
             {"loss": np.nan} if at == rate else score for score, (_, at) in zip(kept, config.lanes, strict=True)
         ]
-        assert merit(True, True, True, True) == pytest.approx(best)
+        assert selection_score(True, True, True, True) == pytest.approx(best)
         scores[:] = kept

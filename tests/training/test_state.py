@@ -65,7 +65,7 @@ def test_adams_means_forget_as_the_config_says():
 class Paced:
     """Two parts, of which one learns at a quarter of the rate."""
 
-    paces: ClassVar = {"slow": 0.25}
+    lr_multipliers: ClassVar = {"slow": 0.25}
 
     def __init__(self, quick, slow):
         self.quick, self.slow = quick, slow

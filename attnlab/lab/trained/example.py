@@ -95,7 +95,7 @@ def forced(found: Trained, text: str) -> TeacherForcedExample:
         answer = one_line(text)
         if isinstance(problem.shape, Detections):
             return _found(found, answer, inputs(problem, batch))
-        words = [*front(found.model), *problem.tokens(batch)["source"]]
+        words = [*leading_symbols(found.model), *problem.tokens(batch)["source"]]
         name = "decoder" if isinstance(problem.shape, Tokens) else "encoder"
         return TeacherForcedExample(answer, _first(inputs(problem, batch)), {name: (words, words)})
     best = Answerer(found)(batch["source"], np.ones(1))[0][0]
@@ -144,7 +144,7 @@ def places(columns: int, rows: int) -> list[str]:
     return [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
 
 
-def front(model: Any) -> list[str]:
+def leading_symbols(model: Any) -> list[str]:
     """Return the symbols that a model puts in front of its input: the class token, if it has one."""
     return [] if getattr(model, "token", None) is None else [CLASS]
 
@@ -153,7 +153,7 @@ def axis(symbols: list[str], count: int, model: Any) -> list[str]:
     """Return the symbols along an axis of `count` positions, or numbers if the model reads, for example, patches."""
     if len(symbols) == count:
         return symbols
-    own = front(model)
+    own = leading_symbols(model)
     return [*own, *(str(n) for n in range(1, count - len(own) + 1))]
 
 

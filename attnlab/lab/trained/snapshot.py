@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.analysis.maps import attention_maps
 from attnlab.data.text.vocabulary import PAD
-from attnlab.lab.trained.example import axis, front, inputs, places
+from attnlab.lab.trained.example import axis, inputs, leading_symbols, places
 from attnlab.tasks.base.task import Batch, Pairs, TaskData, Tokens
 from attnlab.tasks.vision.objects import SURE, Detections
 
@@ -65,7 +65,7 @@ def _within(config: Any, model: Any, problem: TaskData, batch: Batch, row: int) 
     if like is None or like.size > LARGEST:
         return None
     maps = np.asarray(attention_maps(model, *source)["encoder"], np.float64)
-    own = front(model)
+    own = leading_symbols(model)
     count = maps.shape[-1] if keep is None else len(own) + int(keep.sum())
     symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)[:WIDEST]
     count = len(symbols)

@@ -20,13 +20,13 @@ class PositionEncoding:
     The class attributes declare what a mechanism must support.
     """
 
-    turning = False
+    rotary = False
     """True if `rotate` changes q and k."""
-    rotates = 0
+    rotation_size = 0
     """Number of components that `rotate` turns together, if it preserves norms; 0 otherwise."""
-    biasing = False
+    has_bias = False
     """True if `bias` adds to scores."""
-    valued = False
+    has_values = False
     """True if the bias also adds vectors to the values."""
 
     def __str__(self) -> str:
@@ -55,21 +55,21 @@ class PositionEncoding:
     def bias(self, heads: int) -> Any:
         """Return a callable pytree `(q, i, j) -> [T S]` whose arrays have a leading axis of heads, or None.
 
-        If the encoding is `valued`, the pytree also has `weighted_values(weights [T S], i, j) -> [T V]`, which is
+        If the encoding is `has_values`, the pytree also has `weighted_values(weights [T S], i, j) -> [T V]`, which is
         added to the output.
         """
         return None
 
     def refusal(self, mechanism: Mechanism) -> str | None:
         """Return why `mechanism` does not support this encoding, or None if it does."""
-        if self.turning and not mechanism.traits.rotary:
+        if self.rotary and not mechanism.traits.rotary:
             if mechanism.with_rotary(self) is None:
                 return "its scores are not products of q and k only"
-            if not self.rotates:
+            if not self.rotation_size:
                 return "its features support rotations, but not factors that decay with the distance"
-        if self.biasing and not mechanism.traits.bias:
+        if self.has_bias and not mechanism.traits.bias:
             return "it does not support a bias on the scores"
-        if self.valued and (isinstance(mechanism, Recurrent) or not isinstance(mechanism, Pairwise)):
+        if self.has_values and (isinstance(mechanism, Recurrent) or not isinstance(mechanism, Pairwise)):
             return "vectors that are added to the values need the weight of every pair"
         return None
 

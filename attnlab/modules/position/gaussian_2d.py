@@ -33,7 +33,7 @@ class Quadratic2D(Position):
     """Number of columns of the grid."""
     spread: float = 1.0
     """Standard deviation of the initial centres, which are normal, in pixels."""
-    biasing = True
+    has_bias = True
     data_driven = True
 
     def __post_init__(self):
@@ -49,7 +49,7 @@ class Quadratic2D(Position):
 class GaussianCentres(PositionEncoding, nnx.Module):
     """The centres [H, 2] of `Quadratic2D`, and its sharpness before softplus [H]."""
 
-    biasing = True
+    has_bias = True
 
     def __init__(self, key: PRNGKeyArray, config: Quadratic2D, heads: int):
         self.config = config

@@ -113,8 +113,8 @@ class Rotary2D(Position):
     """Number of columns of the grid."""
     base: float = 10000.0
     """Base of the frequencies."""
-    turning = True
-    rotates = 4
+    rotary = True
+    rotation_size = 4
 
     def __post_init__(self):
         check_counts(columns=self.columns)

@@ -23,7 +23,7 @@ from attnlab.ops.tree import pytree, static
 class ALiBi(Position):
     """A bias −m_h |i−j| on the scores of head h, with a fixed slope m_h (Press et al. 2022)."""
 
-    biasing = True
+    has_bias = True
 
     def bias(self, heads):
         """Return the biases of all heads."""
@@ -56,7 +56,7 @@ class T5(Position):
     """Number of buckets. It must be divisible by 4."""
     distance: int = 128
     """Distance up to which buckets grow logarithmically. All greater distances share the last bucket."""
-    biasing = True
+    has_bias = True
     inductive = False
     data_driven = True
 
@@ -74,7 +74,7 @@ class T5(Position):
 class T5Table(PositionEncoding, nnx.Module):
     """The table of `T5`, [H, buckets]."""
 
-    biasing = True
+    has_bias = True
 
     def __init__(self, key: PRNGKeyArray, config: T5, width: int, heads: int, causal: bool):
         self.config, self.causal = config, causal
@@ -116,8 +116,8 @@ class Shaw(Position):
 
     clip: int = 16
     """Largest distance with a separate vector."""
-    biasing = True
-    valued = True
+    has_bias = True
+    has_values = True
     inductive = False
     data_driven = True
 
@@ -132,8 +132,8 @@ class Shaw(Position):
 class ShawVectors(PositionEncoding, nnx.Module):
     """The vectors r^K and r^V of `Shaw`, each [H, 2·clip + 1, K]."""
 
-    biasing = True
-    valued = True
+    has_bias = True
+    has_values = True
 
     def __init__(self, key: PRNGKeyArray, config: Shaw, width: int, heads: int):
         self.config = config

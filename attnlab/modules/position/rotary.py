@@ -21,8 +21,8 @@ class Rotary(Position):
     "interleaved": 2n and 2n+1, as in the paper and GPT-J. "halves": n and n + K/2, as in GPT-NeoX, Llama and Hugging
     Face's `rotate_half`. Weights trained with one are wrong with the other.
     """
-    turning = True
-    rotates = 2
+    rotary = True
+    rotation_size = 2
 
     def __post_init__(self):
         _above_zero(base=self.base)
@@ -54,7 +54,7 @@ class XPos(Position):
     """Base of the frequencies, as in `Rotary`."""
     scale: float = 512.0
     """Number of positions over which pair n decays by ζ_n."""
-    turning = True
+    rotary = True
 
     def __post_init__(self):
         _above_zero(base=self.base, scale=self.scale)

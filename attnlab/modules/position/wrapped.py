@@ -17,8 +17,8 @@ class Wrapped(PositionEncoding):
 
     def __init__(self, position: PositionEncoding):
         self.position, self.config = position, getattr(position, "config", position)
-        self.turning, self.biasing, self.valued = position.turning, position.biasing, position.valued
-        self.rotates = position.rotates
+        self.rotary, self.has_bias, self.has_values = position.rotary, position.has_bias, position.has_values
+        self.rotation_size = position.rotation_size
 
     def rotate(self, q, k, i, j):
         """Rotate q and k by positions i − 1 and j − 1."""

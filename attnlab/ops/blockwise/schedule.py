@@ -14,8 +14,8 @@ from jaxtyping import Int
 
 from attnlab.ops.blockwise.vmap_groups import max_over_vmap
 from attnlab.ops.mask import Full, Mask, Places
-from attnlab.ops.times import times
 from attnlab.ops.tree import pytree, static
+from attnlab.ops.trip_counts import annotate_trip_counts
 
 # Largest number of keys of a panel. The scores of a block of queries with a whole panel are held at once.
 WIDEST = 4096
@@ -88,7 +88,7 @@ class PanelSchedule:
         branches = [branch(kind) for kind in self.kinds]
         if len(branches) == 1:
             return branches[0](carry)
-        with times([int(np.sum(self.which == n)) for n in range(len(branches))], len(self.which)):
+        with annotate_trip_counts([int(np.sum(self.which == n)) for n in range(len(branches))], len(self.which)):
             return jax.lax.switch(jnp.asarray(self.which)[a], branches, carry)
 
 
@@ -106,7 +106,7 @@ class BlockVisits:
 
     @property
     def mean(self) -> tuple[list[int], int]:
-        """The mean number of key blocks per query block, as the arguments of `attnlab.ops.times.times`."""
+        """The mean number of key blocks per query block, as arguments of `annotate_trip_counts`."""
         known = isinstance(self.counts, np.ndarray)
         return ([int(self.counts.sum())], len(self.counts)) if known else ([self.usual], 1)
 
@@ -143,7 +143,7 @@ class LoopSchedule:
                     start = blocks[n] * self.size
                     return step(carry, jnp.where(n < count, start, NOWHERE) if asked else start, self.size, asked)
 
-                with times(*visits.mean):
+                with annotate_trip_counts(*visits.mean):
                     carry = jax.lax.fori_loop(0, rounds, meet, carry)
         return carry
 

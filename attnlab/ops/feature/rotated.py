@@ -23,7 +23,7 @@ class RotatedFeatures(FeatureWrapper):
     """
 
     position: Any = field(kw_only=True)
-    """The rotary position: `position.rotate(q, k, i, j)` rotates components in groups of `position.rotates`.
+    """The rotary position: `position.rotate(q, k, i, j)` rotates components in groups of `position.rotation_size`.
 
     Features left over at the end are not rotated.
     """
@@ -52,7 +52,7 @@ class RotatedFeatures(FeatureWrapper):
 
     def _turned(self, mapped, at):
         """Rotates the rows by their positions, and keeps the original rows for the denominator."""
-        rows, by = mapped.rows, self.position.rotates
+        rows, by = mapped.rows, self.position.rotation_size
         if not (whole := rows.shape[1] - rows.shape[1] % by):
             raise ValueError(
                 f"{self.position} rotates features in groups of {by}, but {self.feature} has {rows.shape[1]}"

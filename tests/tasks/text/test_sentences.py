@@ -159,7 +159,7 @@ def test_each_phase_trains_its_own_head_and_both_the_rest():
         assert {name: bool(np.abs(each).max() > 0) for name, each in heads.items()} == {
             "words": step == 0, "classes": step == 10,
         }  # fmt: skip
-        assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves((found.front, found.encoder.encoded)))
+        assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves((found.input_layer, found.encoder.encoded)))
 
 
 def test_a_model_that_fills_in_nothing_is_refused():

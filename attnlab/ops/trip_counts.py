@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import jax
 
-SAID = re.compile(r"times-(\d+(?:-\d+)*)-of-(\d+)")  # as in times-1-30-1-of-32
+PATTERN = re.compile(r"trips-(\d+(?:-\d+)*)-of-(\d+)")  # for example trips-1-30-1-of-32
 
 
-def times(counts: Sequence[int], of: int) -> AbstractContextManager:
+def annotate_trip_counts(counts: Sequence[int], of: int) -> AbstractContextManager:
     """Returns a context that annotates what is traced in it with how often it runs.
 
     A loop runs counts[0] / of rounds, and branch n of a switch counts[n] / of times. These are averages over all that
@@ -23,10 +23,10 @@ def times(counts: Sequence[int], of: int) -> AbstractContextManager:
       counts: numerators of the averages.
       of: their denominator.
     """
-    return jax.named_scope("-".join(["times", *map(str, counts), "of", str(of)]))
+    return jax.named_scope("-".join(["trips", *map(str, counts), "of", str(of)]))
 
 
-def said(name: str) -> list[Fraction] | None:
+def annotated_trip_counts(name: str) -> list[Fraction] | None:
     """Returns the averages in the name of a traced operation.
 
     Args:
@@ -35,11 +35,11 @@ def said(name: str) -> list[Fraction] | None:
     Returns:
       One average per branch, or None if there is no annotation.
 
-    >>> said("vmap(while)/times-1-3-of-4"), said("while")
+    >>> annotated_trip_counts("vmap(while)/trips-1-3-of-4"), annotated_trip_counts("while")
     ([Fraction(1, 4), Fraction(3, 4)], None)
-    >>> said("times-table")
+    >>> annotated_trip_counts("trips-table")
     """
-    found = [match for part in re.split(r"[/()]", name) if (match := SAID.fullmatch(part))]
+    found = [match for part in re.split(r"[/()]", name) if (match := PATTERN.fullmatch(part))]
     if not found:
         return None
     counts, of = found[-1].groups()
