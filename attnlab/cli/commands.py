@@ -37,12 +37,10 @@ def show(options: argparse.Namespace) -> int:
     """Print a study's fields and costs. Nothing is trained."""
     from rich.console import Console
 
-    from attnlab.lab.planning.helper import helper
-    from attnlab.lab.planning.summary import counted
+    from attnlab.lab.planning.summary import show
 
-    # The helper process imports jax while the study is read, which saves time for studies with many variants.
-    with Console(stderr=True).status("counting the costs of each variant"), helper() as process:
-        words = counted(_study(options), options.roofline, process)
+    with Console(stderr=True).status("counting the costs of each variant"):
+        words = show(_study(options), options.roofline)
     print(words)
     return 0
 

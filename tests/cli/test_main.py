@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -361,7 +360,6 @@ def test_list_one_kind(here, capsys):
 
 
 def test_show(here, capsys, fake):
-    fake("attnlab.lab.planning.helper", helper=nullcontext, helped=lambda ledger, process: nullcontext())
     fake(
         "attnlab.lab.planning.costs",
         describe=lambda study, found: [{"variant": name, "training": 2e12} for name in found.experiments],

@@ -26,8 +26,6 @@ def describe(study: Study, found: Matched | None = None) -> list[dict[str, Any]]
         DataError: if data are not available.
     """
     found = matched(study, Ledger()) if found is None else found
-    for experiment in found.experiments.values():
-        found.ledger.expect(experiment)
     rows = []
     for name, experiment in found.experiments.items():
         row, train = found.ledger.costs(experiment), experiment.train

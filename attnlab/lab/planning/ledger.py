@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from queue import LifoQueue
 from typing import Any
 
 import jax
@@ -38,8 +37,6 @@ class Ledger:
     """The costs counted so far, by key."""
     clock: Callable[[Experiment, TaskData], float] | None = None
     """A function that measures the seconds of a training step, or None if they cannot be measured."""
-    expected: LifoQueue = field(default_factory=LifoQueue)
-    """(key, experiment) pairs whose FLOPs will be required. A helper process counts them, the last one first."""
 
     def problem(self, experiment: Experiment) -> TaskData:
         """Return the data of an experiment's task. Raises ValueError if its model needs 64 bits and jax uses 32."""
@@ -68,10 +65,6 @@ class Ledger:
         # With pretraining steps the mean depends on their share of all steps, so the number of steps is in the key.
         steps = train.steps if self.problem(experiment).pretraining_steps else 0
         return "flops", experiment.task, experiment.model, train.batch_size, train.accumulate, steps
-
-    def expect(self, experiment: Experiment) -> None:
-        """Announce that the FLOPs of an experiment will be required."""
-        self.expected.put((self.at(experiment), experiment))
 
     def state(self, experiment: Experiment) -> int | None:
         """Return the bytes of the decoding state for the longest example, or None for a model that does not decode."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,26 +42,16 @@ def show(study: Study, roofline: bool = False) -> Words:
         ValueError: if a match or a budget cannot be met.
         DataError: if data are not available.
     """
-    from attnlab.lab.planning.helper import MANY, helper
-
-    check_study(study)
-    with helper() if len(study.variants()) >= MANY else nullcontext() as process:
-        return counted(study, roofline, process)
-
-
-def counted(study: Study, roofline: bool, process: Any) -> Words:
-    """Return what `show` returns, counting with a helper process (`planning.helper`) unless `process` is None."""
     from attnlab.lab.planning.costs import describe
-    from attnlab.lab.planning.helper import helped
     from attnlab.lab.planning.ledger import Ledger
     from attnlab.lab.planning.matching import matched
     from attnlab.lab.planning.plan import check_steps
 
+    check_study(study)
     check()
     ledger = Ledger()
-    with helped(ledger, process):
-        found = matched(study, ledger)
-        rows = describe(study, found)
+    found = matched(study, ledger)
+    rows = describe(study, found)
     notes: dict[str, None] = {}
     for experiment in found.experiments.values():
         problem = ledger.problem(experiment)

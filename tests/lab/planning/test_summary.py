@@ -85,8 +85,8 @@ def test_costs():
     ]
     assert costs(rows) == [
         "variant  parameters  FLOPs per step  decoding state  weights and optimiser  new",
-        "softmax   1,234,567     2.5 GFLOP         2.05 kB                      –    –",
-        "linear           99       1 kFLOP            10 B                   5 MB  1.5",
+        "softmax   1,234,567       2.5 GFLOP         2.05 kB                      –    –",
+        "linear           99         1 kFLOP            10 B                   5 MB  1.5",
     ]
 
 
