@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import ast
-import dis
+import copy
 import hashlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import is_dataclass
-from functools import cache, partial
-from importlib import import_module
+from functools import cache
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
-
-import numpy as np
 
 from attnlab import registry
 
 Named = dict[tuple[str, str], type | Callable]
-PLAIN = bool | int | float | complex | str | bytes | range | None
 
 
 def user_defined(written: Any) -> Named:
@@ -36,9 +30,9 @@ def user_defined(written: Any) -> Named:
 def codes(written: Any) -> dict[str, str]:
     """Return the sha256 of the code of each user-defined entry, by "REGISTRY.name".
 
-    The digest covers methods and functions, and whatever they use from your own modules: functions, classes, and the
-    present values of numbers, texts, lists, dicts, arrays and configs. Comments and white space do not count. Fields do
-    not count, because they are part of the configuration. Libraries do not count, because their versions are recorded.
+    The digest covers the source of methods and functions, and that of everything that they use from your own modules.
+    Comments, docstrings and layout do not count. Fields do not count, because they are part of the configuration.
+    Libraries do not count, because their versions are recorded.
 
     Args:
         written: an experiment, as `serialize.write` returned it.
@@ -97,120 +91,90 @@ def _place(kind: type | Callable) -> str:
 
 
 def _digest(kind: type | Callable) -> str:
-    """Return the sha256 of everything that `_Reading` collects for a class or function."""
-    reading = _Reading(kind.__module__)
-    reading.add(kind, kind.__qualname__)
-    lines = (f"{name}: {code}" for name, code in sorted(reading.found.items()))
+    """Return the sha256 of the source of a class or function and of all that it uses of your own modules."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, SyntaxError):  # no source, for example in a session, or a part of a line
+        return hashlib.sha256(kind.__qualname__.encode()).hexdigest()
+    found: dict[tuple[str, str], str] = {}
+    _add_used(kind.__module__, tree, found)
+    lines = [_normalized(tree), *(f"{name}: {text}" for name, text in sorted(found.items()))]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-class _Reading:
-    """Collects a text for a value and for everything that it uses, by name, in `found`.
+def _add_used(module: str, tree: ast.AST, found: dict[tuple[str, str], str]) -> None:
+    """Add the source of every name that code of a module uses, if it is your own, by (module, name)."""
+    imported = _imports(module, _source(module)) | _imports(module, tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            _add(*imported.get(node.id, (module, node.id)), found)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported:
+            place, name = imported[node.value.id]
+            if name is None:
+                _add(place, node.attr, found)
 
-    Names within the module `home` are written without the name of the module.
-    """
 
-    def __init__(self, home: str):
-        self.home = home
-        self.found: dict[str, str] = {}
-        self.names: dict[int, str] = {}  # of values with parts, by id, so that cyclic references end
-        self.kept: list[Any] = []  # keeps values alive, because the id of a dead one may be reused
+def _add(module: str, name: str | None, found: dict[tuple[str, str], str]) -> None:
+    """Add the statements of your own module that mention a name at top level, and what they use."""
+    if name is None or (module, name) in found or not _is_own(module):
+        return
+    tree = _source(module)
+    statements = [statement for statement in tree.body if name in _bound(statement)]
+    found[module, name] = "\n".join(_normalized(statement) for statement in statements)
+    for statement in statements:
+        _add_used(module, statement, found)
 
-    def add(self, value: Any, name: str) -> None:
-        """Add the text of a value under a name, and that of everything it uses under further names."""
-        if name in self.found:
-            return
-        if isinstance(value, PLAIN):
-            self.found[name] = repr(value)
-        elif isinstance(value, tuple):
-            # Python may or may not share equal tuples, so their identity must not count.
-            self._each(value, name, "tuple", enumerate(value))
-        elif id(value) in self.names:
-            self.found[name] = f"is {self.names[id(value)]}"
-        else:
-            self.names[id(value)] = name
-            self.kept.append(value)
-            self._parts(value, name)
 
-    def _parts(self, value: Any, name: str) -> None:
-        if isinstance(value, list):
-            self._each(value, name, "list", enumerate(value))
-        elif isinstance(value, set | frozenset):
-            self._each(value, name, "set", enumerate(sorted(value, key=repr)))
-        elif isinstance(value, dict):
-            self._each(value, name, "dict", ((repr(key), held) for key, held in value.items()))
-        elif isinstance(value, partial):
-            self._each(value, name, "partial", [("func", value.func), ("args", value.args), ("kw", value.keywords)])
-        elif isinstance(value, MethodType):
-            self._each(value, name, "method", [("func", value.__func__), ("self", value.__self__)])
-        elif isinstance(value, type):
-            self._class(value, name)
-        elif isinstance(value, FunctionType):
-            self._function(value, name)
-        elif hasattr(value, "__wrapped__"):  # for example jitted or cached
-            self.add(value.__wrapped__, f"{name}.wrapped")
-        elif hasattr(value, "__array__"):
-            array = np.asarray(value)
-            self.found[name] = f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"
-        elif is_dataclass(value):
-            fields = [(field, getattr(value, field)) for field in registry.field_names(value)]
-            self._each(value, name, "", [("type", type(value)), *fields])
-        elif self._is_own(type(value).__module__):
-            held = getattr(value, "__dict__", {})
-            self._each(value, name, "", [("type", type(value)), *held.items()])
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a top-level statement defines or changes."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return set()
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
 
-    def _each(self, value: Any, name: str, kind: str, parts: Any) -> None:
-        self.found[name] = f"{kind or type(value).__qualname__}"
-        for key, part in parts:
-            self.add(part, f"{name}[{key}]")
 
-    def _class(self, kind: type, name: str) -> None:
-        if not self._is_own(kind.__module__):
-            return
-        self.found[name] = "class"
-        for base in kind.__mro__[1:]:
-            self.add(base, self._called(base.__module__, base.__qualname__))
-        for member, part in _members(kind):
-            self.add(part, f"{name}.{member}")
+def _imports(module: str, tree: ast.AST) -> dict[str, tuple[str, str | None]]:
+    """Return what the imports in code bind: (module, name), with None for a module itself."""
+    package = getattr(sys.modules.get(module), "__package__", None) or ""
+    found: dict[str, tuple[str, str | None]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname or alias.name.partition(".")[0]: (alias.name, None) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            with suppress(ImportError):  # a relative import outside of a package
+                place = resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module
+                found |= {alias.asname or alias.name: (str(place), alias.name) for alias in node.names}
+    return found
 
-    def _function(self, function: FunctionType, name: str) -> None:
-        place = function.__globals__.get("__name__", function.__module__)
-        if (inner := getattr(function, "__wrapped__", None)) is not None:
-            self.add(inner, f"{name}.wrapped")
-        if not self._is_own(place):
-            return
-        self.found[name] = _said(function)
-        if not self.found[name]:
-            return
-        for n, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
-            self.add(value, f"{name}.default[{n}]")
-        for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            with suppress(ValueError):  # an empty cell
-                self.add(cell.cell_contents, f"{name}.{free}")
-        names = _names(function.__code__)
-        for used in sorted(names):
-            if used in function.__globals__:
-                self._named(function.__globals__[used], place, used, names)
-        for module in sorted(_imports(function)):
-            if self._is_own(module):
-                with suppress(ImportError):  # an optional import that is not installed
-                    self._named(import_module(module), place, module, names)
 
-    def _named(self, value: Any, place: str, used: str, names: Set[str]) -> None:
-        """Add a global value that code uses. For a module, add what the code uses from that module."""
-        if not isinstance(value, ModuleType):
-            self.add(value, self._called(place, used))
-        elif self._is_own(value.__name__) and id(value) not in self.names:
-            for inner in sorted(names & vars(value).keys()):
-                held = vars(value)[inner]
-                if not isinstance(held, ModuleType) or held.__name__ == f"{value.__name__}.{inner}":
-                    self._named(held, value.__name__, inner, names)
+def _source(module: str) -> ast.Module:
+    """Return the parsed source of a module, empty if there is none."""
+    loaded = sys.modules.get(module)
+    path = getattr(loaded, "__file__", None)
+    try:
+        if path is None:
+            spec = find_spec(module)
+            path = spec.origin if spec else None
+        return ast.parse(Path(path).read_text("utf-8")) if path else ast.Module([], [])
+    except (OSError, ImportError, SyntaxError, ValueError):
+        return ast.Module([], [])
 
-    def _called(self, module: str, name: str) -> str:
-        return name if module == self.home else f"{module}:{name}"
 
-    def _is_own(self, module: str) -> bool:
-        return module == self.home or _is_own(module)
+class _Stripped(ast.NodeTransformer):
+    """Removes docstrings and the fields of classes, which are part of the configuration."""
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.body = [part for part in node.body if not isinstance(part, ast.AnnAssign)] or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str) else node
+
+
+def _normalized(tree: ast.AST) -> str:
+    """Return code without comments, layout, docstrings and fields."""
+    return ast.unparse(_Stripped().visit(copy.deepcopy(tree)))
 
 
 @cache
@@ -229,51 +193,3 @@ def _is_own(module: str) -> bool:
     places = [*(spec.submodule_search_locations or ()), spec.origin] if spec else [getattr(loaded, "__file__", None)]
     paths = [Path(place) for place in places if place and Path(place).is_absolute()]
     return bool(paths) and not any({"site-packages", "dist-packages"} & {*path.parts} for path in paths)
-
-
-def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a class that are not fields: unwrapped functions and values."""
-    for name, held in vars(kind).items():
-        if isinstance(held, staticmethod | classmethod):
-            yield name, held.__func__
-        elif isinstance(held, property):
-            yield name, held.fget
-        elif callable(held) or not (name.startswith("__") or name in registry.field_names(kind)):
-            yield name, held
-
-
-def _said(function: FunctionType) -> str:
-    """Return a function's source in normalised form, or its bytecode if there is no source.
-
-    A method that Python generated, for example for a dataclass, gives an empty text, since it depends only on fields.
-    """
-    try:
-        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function.__code__))))
-    except (OSError, TypeError, SyntaxError):
-        return "" if function.__code__.co_filename == "<string>" else _compiled(function.__code__)
-
-
-def _compiled(code: CodeType) -> str:
-    """Return bytecode, constants and names as text."""
-    consts = [_compiled(const) if isinstance(const, CodeType) else repr(const) for const in code.co_consts]
-    return f"{code.co_code.hex()} {consts} {code.co_names}"
-
-
-def _names(code: CodeType) -> set[str]:
-    """Return the names that code uses, including those of nested functions."""
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return set(code.co_names).union(*map(_names, inner))
-
-
-def _imports(function: FunctionType) -> set[str]:
-    """Return the modules that a function imports when it is called."""
-    found, package = set(), function.__globals__.get("__package__") or ""
-    codes = [function.__code__]
-    for code in codes:
-        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
-        steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG")]
-        for n, step in enumerate(steps):
-            if step.opname == "IMPORT_NAME":
-                level = steps[n - 2].argval
-                found.add(resolve_name("." * level + step.argval, package))
-    return found

@@ -49,10 +49,10 @@ class Mine:
 def digest(tmp_path, monkeypatch):
     """The digest of `Mine` as a text has it, which is run from a file."""
 
-    def of(source, on_disk=True):
+    def of(source):
         name = f"own_{len(list(tmp_path.iterdir()))}"
         path = tmp_path / f"{name}.py"
-        path.write_text(source if on_disk else "")
+        path.write_text(source)
         module = ModuleType("own_code")
         module.__file__ = str(path)
         monkeypatch.setitem(sys.modules, "own_code", module)
@@ -70,7 +70,6 @@ def test_comments_and_lines_are_no_code(digest):
     assert digest(SOURCE) == digest(SOURCE.replace("width: int = 4", "width: int = 8")), "fields are told elsewhere"
 
 
-@pytest.mark.parametrize("on_disk", [True, False])
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -83,9 +82,9 @@ def test_comments_and_lines_are_no_code(digest):
         ("helper(y))(x)", "helper(y) + 1)(x)"),
     ],
 )
-def test_what_it_does_is(digest, before, after, on_disk):
+def test_what_it_does_is(digest, before, after):
     assert SOURCE.count(before) == 1
-    assert digest(SOURCE, on_disk) != digest(SOURCE.replace(before, after), on_disk)
+    assert digest(SOURCE) != digest(SOURCE.replace(before, after))
 
 
 def test_what_attnlab_defines_is_not_ones_own():

@@ -102,4 +102,4 @@ def test_what_measures_and_lists_knows_it(folder, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["list", "mechanisms", "--code", "own.py"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.split()[0] == "mine"]
-    assert line.split(maxsplit=1)[1].startswith("Linear attention")
+    assert line.split(maxsplit=1)[1] == "One's own."
