@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from attnlab.training.config import Train
 from attnlab.training.state import State
@@ -39,7 +40,7 @@ def tested_model(train: Train) -> Literal["mean", "best", "last"]:
     return "mean" if train.average else "best" if train.patience and train.restore_best else "last"
 
 
-def averaged(train: Train, state: State, step: int) -> Any:
+def averaged(train: Train, state: State, step: int) -> PyTree:
     """Returns the model of every lane that would be tested if the run ended at `step`.
 
     This is the mean if there is one, the best model if best models are restored and the lane has one, and otherwise the
@@ -51,5 +52,5 @@ def averaged(train: Train, state: State, step: int) -> Any:
 
 
 @jax.jit
-def _toward(mean: Any, model: Any, share: float) -> Any:
+def _toward(mean: PyTree, model: PyTree, share: float) -> PyTree:
     return jax.tree.map(lambda old, new: (old + share * (new - old)).astype(old.dtype), mean, model)

@@ -18,6 +18,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.storage.fsync import fsync_folder
 from attnlab.training import manifest
@@ -83,7 +84,7 @@ class Checkpoints:
         names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
-    def save(self, step: int, state: Any, facts: dict[str, Any], selection_score: float | None = None) -> None:
+    def save(self, step: int, state: PyTree, facts: dict[str, Any], selection_score: float | None = None) -> None:
         """Write a checkpoint, completely or not at all, then remove those that need not be kept.
 
         Checkpoints of later steps are removed too: they exist only if they could not be used and training continued
@@ -117,7 +118,7 @@ class Checkpoints:
         except OSError as error:
             raise CheckpointError(f"checkpoint {final} could not be written: {error.strerror or error}") from error
 
-    def check_room(self, state: Any, more: int = 1) -> None:
+    def check_room(self, state: PyTree, more: int = 1) -> None:
         """Raise CheckpointError if the disk has no room for `more` further checkpoints of that state."""
         needed = more * (size(state) + OVERHEAD)
         existing = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
@@ -129,7 +130,7 @@ class Checkpoints:
                 "or train in another --out and keep fewer (train.keep_last, train.keep_best, train.keep_every)"
             )
 
-    def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
+    def restore(self, target: PyTree) -> tuple[int, PyTree, dict[str, Any]] | None:
         """Restore the newest checkpoint that passes verification.
 
         A damaged checkpoint is reported to `note` and skipped.
@@ -175,7 +176,7 @@ class Checkpoints:
             raise CheckpointError(f"no checkpoint in {self.folder} has a validation score")
         return max(known)[1]
 
-    def read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
+    def read(self, step: int, target: PyTree) -> tuple[PyTree, dict[str, Any]]:
         """Returns the state and the facts of one step.
 
         Raises:
@@ -241,7 +242,7 @@ def in_utf8(folder: Path) -> Iterator[Path]:
         os.close(handle)
 
 
-def size(state: Any) -> int:
+def size(state: PyTree) -> int:
     """Returns the number of bytes of a tree of arrays, or of a tree of their shapes and dtypes."""
     return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(state))
 
@@ -253,7 +254,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _write(folder: Path, state: Any) -> None:
+def _write(folder: Path, state: PyTree) -> None:
     import orbax.checkpoint as ocp  # the import takes seconds, and only reading and writing need it
 
     # Errors of orbax's threads are raised here. The threads also print long tracebacks, which are suppressed.
@@ -292,7 +293,7 @@ def _ignore_late_writes() -> None:
     sys.unraisablehook = ignoring_late_writes
 
 
-def _read(folder: Path, target: Any) -> Any:
+def _read(folder: Path, target: PyTree) -> PyTree:
     import orbax.checkpoint as ocp
 
     like = jax.tree_util.tree_leaves_with_path(target)
@@ -306,12 +307,12 @@ def _read(folder: Path, target: Any) -> Any:
         raise CheckpointError(f"checkpoint {folder} is intact but cannot be loaded here: {reason}") from error
 
 
-def flatten(tree: Any) -> dict[str, np.ndarray]:
+def flatten(tree: PyTree) -> dict[str, np.ndarray]:
     """Returns the leaves as numpy arrays by path. Random keys are converted to their data."""
     return {jax.tree_util.keystr(path): _plain(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
-def unflatten(values: dict[str, Any], target: Any) -> Any:
+def unflatten(values: dict[str, Any], target: PyTree) -> PyTree:
     """Returns a tree like `target` with the values of `flatten`."""
 
     def leaf(path, like):
@@ -321,7 +322,7 @@ def unflatten(values: dict[str, Any], target: Any) -> Any:
     return jax.tree_util.tree_map_with_path(leaf, target)
 
 
-def _keys(state: Any) -> dict[str, list]:
+def _keys(state: PyTree) -> dict[str, list]:
     """Returns the random keys in a state by path, as lists of numbers."""
     leaves = jax.tree_util.tree_leaves_with_path(state)
     return {jax.tree_util.keystr(path): _plain(leaf).tolist() for path, leaf in leaves if _is_key(leaf)}

@@ -211,12 +211,12 @@ class Train(metaclass=Documented):
         return tuple((seed, rate) for seed in self.seed_list for rate in self.rates)
 
 
-def _whole(name: str, value: Any, entry: Any) -> None:
+def _whole(name: str, value: object, entry: object) -> None:
     # `isinstance` would accept True, because bool is a subclass of int.
     if type(entry) is not int:
         raise ValueError(f"train.{name}={value!r} must be {'a whole number' if entry is value else 'whole numbers'}")
 
 
-def _number(name: str, value: Any, entry: Any) -> None:
+def _number(name: str, value: object, entry: object) -> None:
     if type(entry) not in (int, float):
         raise ValueError(f"train.{name}={value!r} must be {'a number' if entry is value else 'numbers'}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
 
 import jax
 import numpy as np
@@ -42,7 +41,7 @@ class Devices:
         return f"on {rows * columns} devices: lanes over {rows}, each batch over {columns}"
 
 
-def devices(lanes: int, examples: int, given: Sequence[Any] | None = None) -> Devices | None:
+def devices(lanes: int, examples: int, given: Sequence[jax.Device] | None = None) -> Devices | None:
     """Returns a mesh of as many devices as divide lanes and examples evenly, or None if that is one device.
 
     Devices are assigned to lanes first, the remaining ones to examples.

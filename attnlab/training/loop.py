@@ -10,11 +10,14 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.system.signals import Interrupted, collected, reached
 from attnlab.training.averaging import accumulate_mean, averaged, averaged_steps
 from attnlab.training.checkpoints import Checkpoints
-from attnlab.training.state import parameter_names
+from attnlab.training.config import Train
+from attnlab.training.progress import Progress
+from attnlab.training.state import State, parameter_names
 from attnlab.training.stopping import early_stop
 from attnlab.training.trainer import Trainer
 
@@ -23,9 +26,9 @@ from attnlab.training.trainer import Trainer
 class Fitted:
     """The result of training: the final state, the models and the resources that it took."""
 
-    state: Any
+    state: State
     """The final state of all lanes."""
-    model: Any
+    model: PyTree
     """The model of every lane that is tested: the last, the mean of the last few, or the best on the validation data.
     """
     step: int
@@ -49,7 +52,7 @@ def fit(
     checkpoints: Checkpoints,
     record: Callable[[list[dict]], None],
     cut: Callable[[int], None],
-    progress: Any,
+    progress: Progress,
     limit: int | None = 512,
 ) -> Fitted:
     """Train every lane to its last step, starting from the newest checkpoint if there is one.
@@ -147,7 +150,7 @@ class _Watch:
         }
 
 
-def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[str, Any]]:
+def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[State, int, dict[str, Any]]:
     """Returns the state to start from, its step, and the facts of its checkpoint."""
     nothing = {"seconds": 0.0, "compile_seconds": 0.0}
     checkpoints.sweep()
@@ -157,13 +160,13 @@ def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[s
     return state, step, facts
 
 
-def _boundary(train: Any, step: int) -> int:
+def _boundary(train: Train, step: int) -> int:
     """Returns the next step after which an evaluation, a checkpoint, an averaging step or the end is due."""
     regular = (step - step % every + every for every in (train.evaluate_every, train.save_every))
     return min(train.steps, *regular, *(at for at in averaged_steps(train) if at > step))
 
 
-def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray]) -> list[dict]:
+def _rows(train: Train, step: int, seconds: float, metrics: dict[str, np.ndarray]) -> list[dict]:
     """Returns one row for each lane: the mean of each metric over the dispatch."""
     return [
         {"step": step, "seed": seed, "learning_rate": rate, "seconds": round(seconds, 3)}
@@ -172,18 +175,18 @@ def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray])
     ]
 
 
-def _learning(state: Any) -> bool:
+def _learning(state: State) -> bool:
     """Returns whether any lane is still training."""
     return bool(np.any(np.asarray(state.is_training)))
 
 
-def _shown(state: Any) -> np.ndarray:
+def _shown(state: State) -> np.ndarray:
     """Returns the lanes that reported means cover: those that did not diverge, or all if every lane diverged."""
     alive = np.asarray(state.alive)
     return np.flatnonzero(alive if alive.any() else ~alive)
 
 
-def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> None:
+def _check_room(train: Train, checkpoints: Checkpoints, state: State, step: int) -> None:
     """Raise CheckpointError if the disk will be full before the last step."""
     ahead = [*range(step - step % train.save_every + train.save_every, train.steps, train.save_every), train.steps]
     if step < train.steps:
@@ -193,7 +196,7 @@ def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> 
         checkpoints.check_room(state, max(1, min(len(kept) + 1, len(ahead)) - len(checkpoints.steps())))
 
 
-def _lost(train: Any, state: Any, before: np.ndarray, names: list[str], saved: int) -> list[str]:
+def _lost(train: Train, state: State, before: np.ndarray, names: list[str], saved: int) -> list[str]:
     """Returns a message for each lane that has diverged since `before`, an earlier `diverged_step`."""
     found, quantity = np.asarray(state.diverged_step), _named(state, names)
     good = f"the last good checkpoint is that of step {saved}" if saved else "no checkpoint was saved yet"
@@ -205,11 +208,11 @@ def _lost(train: Any, state: Any, before: np.ndarray, names: list[str], saved: i
     ]
 
 
-def _named(state: Any, names: list[str]) -> list[str | None]:
+def _named(state: State, names: list[str]) -> list[str | None]:
     return [names[n] if n >= 0 else None for n in np.asarray(state.first_nonfinite)]
 
 
-def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
+def _evaluate(trainer: Trainer, state: State, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
     """Evaluate every lane on the validation data, and add the metrics to its row."""
     scores = trainer.evaluate(state.model, "valid", limit)
     for row, score in zip(rows, scores, strict=True):
@@ -217,7 +220,7 @@ def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict])
     return scores
 
 
-def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tuple[Any, float | None]:
+def _judge(trainer: Trainer, state: State, scores: list[dict[str, float]]) -> tuple[State, float | None]:
     """Returns the state after early stopping, and the selection score of the step (more is better).
 
     The score of a learning rate is the mean of the headline metric over its lanes that did not diverge, negated if

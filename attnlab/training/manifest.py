@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jaxtyping import PyTree
 
 from attnlab.storage.checksum import is_broken, with_checksum
 from attnlab.storage.fsync import fsync, fsync_folder
@@ -77,7 +78,7 @@ def read(folder: Path) -> dict[str, Any]:
     return found
 
 
-def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> dict[str, Any]:
+def verify(folder: Path, step: int, identity: dict[str, str], target: PyTree) -> dict[str, Any]:
     """Verify a checkpoint and return its manifest.
 
     Args:
@@ -110,7 +111,7 @@ def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> di
     return manifest
 
 
-def described(tree: Any) -> dict[str, list]:
+def described(tree: PyTree) -> dict[str, list]:
     """Returns [shape, dtype] of every leaf by path."""
     return {
         jax.tree_util.keystr(path): [list(leaf.shape), str(leaf.dtype)]

@@ -1,10 +1,9 @@
 """The optimiser: Adam with decoupled weight decay at a learning rate of 1. Each lane multiplies by its own rate."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import PyTree
 
 from attnlab.training.config import Train
 
@@ -31,7 +30,7 @@ def _weight_decay(train: Train) -> optax.GradientTransformation:
     return add
 
 
-def decays(model: Any) -> Any:
+def decays(model: PyTree) -> PyTree:
     """Returns which arrays of a model are subject to weight decay, as a tree of booleans with the model's structure.
 
     Parts whose class has `decays = False`, for example `attnlab.modules.parameter.NoDecay`, are not decayed.

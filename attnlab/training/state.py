@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.training.config import Train
 from attnlab.training.optimiser import optimiser, schedule
@@ -24,9 +24,9 @@ class State:
     In a `Trainer` every array has a leading axis of lanes.
     """
 
-    model: Any
+    model: PyTree
     """The current model."""
-    optimiser: Any
+    optimiser: PyTree
     """The state of the optimiser."""
     key: PRNGKeyArray
     """The random key of the lane. The key of a step, for example for dropout, is derived from it."""
@@ -44,11 +44,11 @@ class State:
     """The best validation score so far, signed so that more is better (see `attnlab.training.stopping`)."""
     evaluations_since_best: Int[Array, ""]
     """The number of evaluations since the best score."""
-    mean: Any = None
+    mean: PyTree = None
     """The mean of the models so far, or None without averaging (see `attnlab.training.averaging`)."""
-    best_model: Any = None
+    best_model: PyTree = None
     """The model with the best validation score, or None if best models are not restored."""
-    best_step: Any = None
+    best_step: PyTree = None
     """The step of `best_model`, −1 before there is one, or None if best models are not restored."""
 
     @property
@@ -62,7 +62,9 @@ class State:
         return self.alive & (self.stopped < 0)
 
 
-def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, ""], rate: Float[Array, ""]) -> State:
+def start(
+    create: Callable[[PRNGKeyArray], PyTree], train: Train, seed: Int[Array, ""], rate: Float[Array, ""]
+) -> State:
     """Returns the state of a lane before its first step.
 
     The key of the model and the key of the dropout are both derived from the seed.
@@ -148,13 +150,13 @@ def step(
     }
 
 
-def _pace(model: Any, path: tuple[Any, ...]) -> float:
+def _pace(model: PyTree, path: tuple[Any, ...]) -> float:
     """Returns the learning-rate multiplier of a leaf: the entry in the model's `lr_multipliers` for its part, or 1."""
     part = jax.tree_util.keystr(path[:1], simple=True)
     return getattr(model, "lr_multipliers", {}).get(part, 1.0)
 
 
-def parameter_names(model: Any) -> list[str]:
+def parameter_names(model: PyTree) -> list[str]:
     """Returns the names of what may become non-finite in a step of that model.
 
     These are the loss, then the gradient of each leaf, then each leaf itself.
@@ -177,16 +179,18 @@ def _first_nonfinite(
     return jnp.where(jnp.isfinite(value), 1 + of_model, 0).astype(jnp.int32)
 
 
-def _squares(tree: Any) -> Float[Array, " n"]:
+def _squares(tree: PyTree) -> Float[Array, " n"]:
     """Returns the sum of squares of each leaf."""
     return jnp.stack([jnp.sum(jnp.square(jnp.abs(leaf))) for _, leaf in _leaves(tree)])
 
 
-def _leaves(tree: Any) -> list[tuple[Any, Any]]:
+def _leaves(tree: PyTree) -> list[tuple[Any, Any]]:
     return jax.tree_util.tree_leaves_with_path(tree)
 
 
-def gradients(loss: Callable, accumulate: int, shape: Shapes, model: Any, batch: dict[str, Array], key: PRNGKeyArray):
+def gradients(
+    loss: Callable, accumulate: int, shape: Shapes, model: PyTree, batch: dict[str, Array], key: PRNGKeyArray
+):
     """Compute the loss, the metrics and the gradient of a batch.
 
     The batch is first cut to `shape`. An array that is not named there is used whole. The batch is then split into

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.training.config import Train
 from attnlab.training.state import State
@@ -55,7 +56,7 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
 
 
 @jax.jit
-def where_lane(chosen: Any, first: Any, second: Any) -> Any:
+def where_lane(chosen: Any, first: PyTree, second: PyTree) -> PyTree:
     """Select, for each lane, between two trees of arrays with a leading axis of lanes.
 
     Returns:

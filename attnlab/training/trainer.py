@@ -12,11 +12,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import fitting
+from attnlab.training.problem import TrainingProblem
 from attnlab.training.shapes import Shapes, Steps, stack_steps
 
 # Steps in one dispatch: enough that the overhead of a dispatch becomes negligible. On a CPU the overhead is the memory
@@ -36,7 +38,7 @@ class Trainer:
 
     create: Callable
     """Creates a model: `create(key) -> model`."""
-    problem: Any
+    problem: TrainingProblem
     """The loaded data of the task, an `attnlab.tasks.base.task.TaskData`."""
     train: Train
     """The training configuration, which determines the lanes."""
@@ -44,7 +46,7 @@ class Trainer:
     """Called as `announce(what)` before each compilation."""
     announced: Callable[[str, float], None] = lambda what, seconds: None
     """Called as `announced(what, seconds)` after each compilation."""
-    devices: Sequence[Any] | None = None
+    devices: Sequence[jax.Device] | None = None
     """The devices to compute on. None uses all devices."""
     compiled: dict = field(default_factory=dict)
     """The compiled programs by (name, shapes)."""
@@ -136,7 +138,9 @@ class Trainer:
             state, metrics = program(*arguments)
             return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
-    def evaluate(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[dict[str, float]]:
+    def evaluate(
+        self, model: PyTree, part: str, limit: int | None = None, decoder: object = None
+    ) -> list[dict[str, float]]:
         """Evaluate the model of every lane on one part of the data.
 
         Args:
@@ -150,7 +154,7 @@ class Trainer:
         """
         return self.scores(part, self.answers(model, part, limit, decoder), limit)
 
-    def losses(self, model: Any, part: str, limit: int | None = None) -> list[float]:
+    def losses(self, model: PyTree, part: str, limit: int | None = None) -> list[float]:
         """Returns the loss of every lane's model on one part of the data: the mean over its evaluation batches."""
         loss = jax.vmap(lambda model, batch: self.problem.loss(model, batch, None)[0], (0, None))
         found = []
@@ -162,11 +166,11 @@ class Trainer:
                 found.append(np.asarray(self.compiled[key](model, batch), np.float64))
         return np.mean(found, axis=0).tolist()
 
-    def scores(self, part: str, answers: list[list[Any]], limit: int | None = None) -> list[dict[str, float]]:
+    def scores(self, part: str, answers: list[list[PyTree]], limit: int | None = None) -> list[dict[str, float]]:
         """Returns the metrics of every lane, computed from the result of `answers`."""
         return [self.problem.score(part, lane, limit) for lane in answers]
 
-    def answers(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[list[Any]]:
+    def answers(self, model: PyTree, part: str, limit: int | None = None, decoder: object = None) -> list[list[PyTree]]:
         """Returns every lane's answers to the evaluation batches.
 
         Returns:
@@ -184,7 +188,7 @@ class Trainer:
         return [[jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers] for n in lanes]
 
     @contextmanager
-    def _compiling(self, what: str, batches: Any) -> Iterator[None]:
+    def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:
         """Announce that a program is compiled, and record how long it takes."""
         announcement = f"{PROGRAMS.get(what, what)} ({_sizes(batches, 2 if what == 'train' else 0)})"
         self.announce(announcement)
@@ -195,12 +199,12 @@ class Trainer:
         self.announced(announcement, seconds)
 
 
-def _key(what: str, batches: Any) -> tuple:
+def _key(what: str, batches: PyTree) -> tuple:
     """Returns the key of a compiled program: its name and the shapes of its batches."""
     return what, tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(batches))
 
 
-def _sizes(batches: dict[str, Any], leading: int) -> str:
+def _sizes(batches: PyTree, leading: int) -> str:
     """Describe the sizes of a batch, without its first `leading` axes (steps and lanes).
 
     >>> _sizes({"source": np.zeros((32, 24)), "target": np.zeros((32, 12)), "label": np.zeros(32)}, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import jax
 import numpy as np
@@ -142,7 +142,8 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
             f"{run} was trained at {len(experiment.train.rates)} learning rates, so it has no single best checkpoint; "
             f"choose one of the steps {', '.join(map(str, checkpoints.steps())) or '(none yet)'}"
         )
-    trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
+    create = lambda key: experiment.model.create(key, problem.shape)
+    trainer = Trainer(create, cast(TaskData, problem), experiment.train)
     result = read_file(folder, "result")
     asked, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
     if asked is None and not skipped and result is not None and result.get("steps", step) != step:

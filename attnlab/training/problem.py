@@ -1,0 +1,65 @@
+"""What training needs of the data of a task. `attnlab.tasks.base.task.TaskData` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray, PyTree
+
+Batch = dict[str, np.ndarray]
+
+
+class HeadlineMetric(Protocol):
+    """The metric by which training stops, chooses and averages."""
+
+    @property
+    def name(self) -> str:
+        """The key of the metric in the result of `score`."""
+        ...
+
+    @property
+    def higher(self) -> bool:
+        """Whether a higher value is better."""
+        ...
+
+
+class TrainingProblem(Protocol):
+    """The data of a task."""
+
+    @property
+    def metric(self) -> HeadlineMetric:
+        """The headline metric."""
+        ...
+
+    @property
+    def pretraining_steps(self) -> int:
+        """The number of first training steps with another objective than the one that is scored."""
+        ...
+
+    @property
+    def answer(self) -> Callable[..., PyTree]:
+        """The model's answer to an evaluation batch, `answer(model, batch)`, and `decoder=` if answers are decoded."""
+        ...
+
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """Steps whose batches together have every shape that a training batch can have."""
+        ...
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """Returns a training batch."""
+        ...
+
+    def eval_batches(self, part: str, limit: int | None = None) -> Sequence[Batch]:
+        """Returns the evaluation batches of a part."""
+        ...
+
+    def loss(self, model: PyTree, batch: Batch, key: PRNGKeyArray | None) -> tuple[Array, dict[str, Array]]:
+        """Returns the loss of a batch, and further scalars by name."""
+        ...
+
+    def score(self, part: str, answers: list[PyTree], limit: int | None = None) -> dict[str, float]:
+        """Returns the metrics of a part by name."""
+        ...
