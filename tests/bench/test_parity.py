@@ -66,7 +66,7 @@ def test_what_says_why_it_is_unsteady_is_held_to_a_tenth_where_sequences_are_lon
     ]  # fmt: skip
     text = shown(GOOD, told, lengths=(256, 1024))
     assert "~2e-5" in text
-    assert "~ limit 0.1, wild: its centre moves" in text
+    assert "~ means a limit of 0.1; wild: its centre moves" in text
     assert "✗nan" in shown(far, lengths=(256, 1024))
 
 

@@ -92,7 +92,7 @@ def modules(place: Place) -> None:
         ("model", {"registry": "MODELS", "name": "__class__"}, "is not known"),
         ("model", {"registry": "MODELS", "name": "transformer", "fields": {"__class__": touch}}, "no field"),
         ("model", {"registry": "MODELS", "name": "transformer", "fields": {"mechanism": score}}, "'builtins'"),
-        ("model", {"py/object": "os.system", "py/reduce": [touch]}, "no registry and no name"),
+        ("model", {"py/object": "os.system", "py/reduce": [touch]}, "expected an object with registry and name"),
         ("train", {"steps": {"registry": "os", "name": "getpid"}}, "is not known"),
     ):
         run = run_in(place)
@@ -150,7 +150,7 @@ def links(place: Place) -> None:
             file = folder / name.partition(".")[0] / name
             file.parent.mkdir(parents=True)
             os.mkfifo(file) if target == "pipe" else file.symlink_to(target)
-            refused(f"{name}.* (pipe or a device|no plain file)", read, file)
+            refused(f"{name}.* (pipe or a device|not a regular file)", read, file)
 
 
 CASES: dict[str, Callable[[Place], None]] = {

@@ -156,7 +156,10 @@ CASES = [
     _read(lambda: JSON.unlink(), "base is not a run folder; it has no experiment.json"),
     _read(lambda: _put(JSON, b""), "experiment.json: not JSON"),
     _read(lambda: _put(JSON, b"[]"), "experiment.json: expected a JSON object, got list"),
-    _read(lambda: _put(JSON, JSON.read_bytes().replace(b'"sha256"', b'"sum"')), "experiment.json: it does not begin"),
+    _read(
+        lambda: _put(JSON, JSON.read_bytes().replace(b'"sha256"', b'"sum"')),
+        "experiment.json: the checksum sha256 is missing",
+    ),
     _read(lambda: _cut(JSON), "experiment.json: not JSON"),
     _read(
         lambda: _put(JSON, JSON.read_bytes().replace(b"small", b"smell")),
@@ -174,7 +177,7 @@ CASES = [
     _read(lambda: _put(RUN / "vocabulary.json", None), "vocabulary.json is missing"),
     _read(lambda: _cut(RUN / "vocabulary.json"), "vocabulary.json: not JSON"),
     _read(lambda: _put(RUN / "vocabulary.json", "folder"), "vocabulary.json: Is a directory"),
-    _read(lambda: _put(RUN / "vocabulary.json", b"{}"), "vocabulary.json: it does not begin"),
+    _read(lambda: _put(RUN / "vocabulary.json", b"{}"), "vocabulary.json: the checksum sha256 is missing"),
     _read(lambda: _alter(RUN / "vocabulary.json"), "vocabulary.json"),
     _read(lambda: _put(RUN / "result.json", b"{"), "result.json: not JSON"),
     _read(lambda: _write("result", metrics=[]), "result.json: the field 'metrics' must be an object"),

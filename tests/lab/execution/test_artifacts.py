@@ -65,7 +65,7 @@ def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeyp
     assert folder.read("result")["metrics"]
     assert not folder.artifacts_pending.exists()
     (note,) = [line for line in progress.notes if "no such font" in line]
-    assert note.startswith("base: its ")
+    assert note.startswith("base: the ")
     assert note.endswith("; the result is complete")
     # Nothing is left to do.
     progress.notes.clear()

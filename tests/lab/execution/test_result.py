@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from attnlab.console.metric import Metric
 from attnlab.lab.execution.result import result
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.statistics import interval, summary
@@ -25,7 +26,7 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
         state=state, diverged_step=np.where(alive.ravel(), -1, 5), first_nonfinite=[None if well else "w" for well in
         alive.ravel()], step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
     )  # fmt: skip
-    problem = SimpleNamespace(metric=metric, higher=higher, fingerprint="f")
+    problem = SimpleNamespace(metric=Metric(metric, higher=higher), fingerprint="f")
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}
     lanes = [{name: float(values.ravel()[n]) for name, values in named.items()} for n in range(test.size)]
     scores = None if valid is None else [{metric: float(value)} for value in np.asarray(valid, float).ravel()]

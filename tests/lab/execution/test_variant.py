@@ -47,7 +47,7 @@ def test_versions_that_a_run_went_on_with_are_kept_noted_and_on_its_page(tmp_pat
     progress = Stopping()
     page = run(STUDY, tmp_path, progress=progress).report.read_text()
     assert folder.read("environment") == first | {"later": [{"step": 16, **other}]}
-    (note,) = [line for line in progress.notes if "goes on" in line]
+    (note,) = [line for line in progress.notes if line.startswith("continues")]
     changed = f"jax 99.1 (was {first['jax']}), cores 77 (was {first['cores']})"
     assert note == f"continues from step 16 with {changed}; the result is no longer bit-identical"
     assert f"<td>{first['jax']}; from step 16: 99.1</td>" in page
@@ -98,7 +98,7 @@ def test_what_begins_again_at_its_first_step_was_made_with_what_is_there_now(tmp
     progress = Stopping()
     run(STUDY, tmp_path, progress=progress)
     assert RunFolder(tmp_path / "moved" / "base").read("environment") == other
-    assert not [line for line in progress.notes if "goes on" in line]
+    assert not [line for line in progress.notes if line.startswith("continues")]
 
 
 def test_where_it_was_stopped_is_said_by_what_is_saved(tmp_path, monkeypatch):

@@ -108,7 +108,7 @@ def test_a_study_asks_for_all_pairs_in_its_file_or_on_the_command_line(tmp_path)
     (note,) = write_study_file(tmp_path, asked)
     assert note == "the study compares other pairs of variants than before; verdicts are corrected for the new pairs"
     assert not any("all_pairs" in one for one in read_study_file(tmp_path).values())
-    with pytest.raises(ValueError, match=r"^against='b' must be all: "):
+    with pytest.raises(ValueError, match=r"^against='b' must be all; "):
         apply(asked, ["against=b"])
     with pytest.raises(ValueError, match=r"^against='every' must be a dict"):
         replace(asked, against="every")

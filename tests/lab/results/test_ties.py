@@ -112,7 +112,7 @@ def test_pairs_of_single_words_choose_the_rate_that_learns(tmp_path):
     found = RunFolder(tmp_path / "colours" / "base").read("result")
     assert (found["metric"], found["learning_rate"]) == ("exact_match", 1e-2)
     assert found["metrics"]["exact_match"]["values"] == [1.0]
-    assert any("headline: exact_match" in note for note in progress.notes)
+    assert any("headline metric: exact_match" in note for note in progress.notes)
     # Nothing was equal, so that no loss was needed.
     assert not [note for note in progress.notes if "the learning rates" in note]
     assert "losses" not in found["by_rate"][0]

@@ -134,7 +134,7 @@ def test_rates_that_were_tried_count_by_name():
     [
         (lambda: verdicts({"odd": ([1, 2], [1, 2, 3])}, 0.1), "^odd: a has 2 values"),
         (lambda: verdicts({"few": ([1], [1])}, 0.1), "^few: .*two seeds"),
-        (lambda: verdicts({"odd": ({0: 1, 1: 2}, {0: 1, 2: 2})}, 0.1), "^odd: seed 1 is in one"),
+        (lambda: verdicts({"odd": ({0: 1, 1: 2}, {0: 1, 2: 2})}, 0.1), "^odd: seed 1 is in only one"),
         (lambda: verdicts({"lost": ([1, np.nan], [1, 2])}, 0.1), "^lost: .*finite"),
         (lambda: verdicts({"a": ([1, 2], [1, 2])}, 0.1, tried={"a": (0, 1)}), "^a: tried"),
         (lambda: verdicts({}, 0), "margin"),

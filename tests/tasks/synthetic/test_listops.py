@@ -71,7 +71,7 @@ def test_a_person_asks_by_words(problem):
     assert problem.format_answer(problem.answer(third, batch)).startswith("9 (99.")
     for text, words in (
         ("[ADD 1 2 ]", "never seen"),
-        ("[MAX 1", "not ended"),
+        ("[MAX 1", "the expression is incomplete"),
         ("", "empty"),
         ("[SM " + "1 " * 23 + "]", "25 words"),
     ):
