@@ -4,7 +4,7 @@ Claim: word error on the test words is at most 8 in 100 for Hungarian and at mos
 with Bahdanau's attention. A Transformer trained for as many steps reaches at most 9 in 100 for both languages. Three
 seeds do not show which of the two is better.
 Command: ATTNLAB_DATA=... attnlab run experiments/sigmorphon.py --workers 2
-Minutes on two cores: 82, beside other work (29 for the two recurrent models side by side).
+Minutes on two cores: not measured; the four records sum to 174 minutes of one core, beside other work.
 Expected: word error, 3 seeds, mean and 95% interval: recurrent hun 5.3% (4.4-6.3), jpn 7.6% (6.2-9.0); Transformer hun
 7.9% (6.2-9.7), jpn 7.1% (6.6-7.7). The differences are +2.6 points (-0.1 to +5.3) and -0.5 points (-2.3 to +1.2), so
 both verdicts are unclear. Before sources ended with an end mark and batches of all lengths alternated, the Transformer

@@ -8,7 +8,7 @@ Command: ATTNLAB_DATA=... attnlab run experiments/source_marks.py --out runs/hun
          attnlab run experiments/source_marks.py task=reverse --out runs/reverse --workers 2
          attnlab run experiments/source_marks.py task=dates --out runs/dates --workers 2
          ATTNLAB_DATA=... attnlab run experiments/source_marks.py task=scan --out runs/scan --workers 2
-Minutes on two cores: about 110 for task=reverse, beside other work; each command trains 16 variants with five seeds.
+Minutes on two cores: not measured; the 16 records of task=reverse sum to 156 minutes of one core, beside other work.
 Expected: sequences of task=reverse that are exactly right, five seeds, mean and 95% interval, with no mark, end, begin
 and both: rotary 19.9% (5.9-34.0), 69.3 (60.3-78.2), 71.7 (67.0-76.4), 77.0 (68.4-85.7); sinusoidal 37.7 (36.4-39.1),
 39.3 (37.0-41.7), 39.3 (38.2-40.3), 39.3 (35.9-42.7); no position 4.4 to 4.7; GRU 93.6 (92.0-95.1), 93.2 (92.2-94.2),

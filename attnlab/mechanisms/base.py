@@ -46,7 +46,7 @@ class Traits(metaclass=Documented):
     row_independent: bool = True
     """Whether the output of a query is independent of all other queries."""
     position_dependent: bool = False
-    """Whether weights depend on the positions of tokens, whatever q and k hold."""
+    """Whether weights depend on the positions or the order of tokens, whatever q and k hold."""
     ill_conditioned: str = ""
     """Why rounding of the inputs may change the outputs more for longer sequences. Empty if it does not."""
 

@@ -31,7 +31,7 @@ class Delta(UnitKeys):
     Source: Yang et al. 2024, eq. 3.
     """
 
-    traits = Traits(any_mask=False, rotary=True)
+    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
 
     @property
     def tokens(self):

@@ -42,7 +42,7 @@ class Nystrom(Whole):
     """Number of landmark queries and of landmark keys."""
     steps: int = 6
     """Number of iterations for the pseudo-inverse."""
-    traits = Traits(decodes=False, rotary=True, row_independent=False)
+    traits = Traits(decodes=False, rotary=True, row_independent=False, position_dependent=True)
 
     def __post_init__(self):
         check_counts(landmarks=self.landmarks, steps=self.steps)

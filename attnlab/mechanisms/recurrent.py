@@ -29,7 +29,7 @@ class Recurrent(CheckedMechanism):
     whole sequence under `Causal()`, follow. Other masks are not supported.
     """
 
-    traits = Traits(any_mask=False)
+    traits = Traits(any_mask=False, position_dependent=True)
 
     @abstractmethod
     def update(self, memory: Any, q, k, v, block: TokenBlock, *, bias=None, **extra) -> tuple[Float[Array, "T V"], Any]:

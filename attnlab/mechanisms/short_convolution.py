@@ -85,7 +85,7 @@ class ShortConvolution(Recurrent, Wrapper):
             rotary=False,
             bias=inner.bias,
             row_independent=False,
-            position_dependent=inner.position_dependent,
+            position_dependent=True,
             ill_conditioned=inner.ill_conditioned,
         )
 

@@ -53,7 +53,7 @@ class Sinkhorn(Whole):
     """Number of steps that balance rows and columns."""
     temperature: float = 0.75
     """Temperature of the sorting. Smaller values sort harder."""
-    traits = Traits(decodes=False, row_independent=False)
+    traits = Traits(decodes=False, row_independent=False, position_dependent=True)
 
     def __post_init__(self):
         check_counts(block=self.block, steps=self.steps)

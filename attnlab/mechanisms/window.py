@@ -81,6 +81,7 @@ class LocalP(Pairwise):
     """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
     traits = Traits(
         bias=True,
+        position_dependent=True,
         ill_conditioned="rounding errors grow by S/4 in the centre and move keys across the edge of the window",
     )
 

@@ -160,10 +160,7 @@ class Trainer:
         found = []
         with fitting(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
-                if (key := _key("loss", batch)) not in self.compiled:
-                    with self._compiling("loss", batch):
-                        self.compiled[key] = jax.jit(loss).lower(model, batch).compile()
-                found.append(np.asarray(self.compiled[key](model, batch), np.float64))
+                found.append(np.asarray(self._evaluate("loss", loss, model, batch), np.float64))
         return np.mean(found, axis=0).tolist()
 
     def scores(self, part: str, answers: list[list[PyTree]], limit: int | None = None) -> list[dict[str, float]]:
@@ -180,12 +177,17 @@ class Trainer:
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
         with fitting(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
-                if (key := _key(what, batch)) not in self.compiled:
-                    with self._compiling(what, batch):
-                        self.compiled[key] = jax.jit(jax.vmap(answer, (0, None))).lower(model, batch).compile()
-                answers.append(jax.tree.map(np.asarray, self.compiled[key](model, batch)))
+                found = self._evaluate(what, jax.vmap(answer, (0, None)), model, batch)
+                answers.append(jax.tree.map(np.asarray, found))
         lanes = range(len(self.train.lanes))
         return [[jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers] for n in lanes]
+
+    def _evaluate(self, what: str, function: Callable, model: PyTree, batch: PyTree) -> PyTree:
+        """Returns the result of `function(model, batch)`, which is compiled once for each name and shape of a batch."""
+        if (key := _key(what, batch)) not in self.compiled:
+            with self._compiling(what, batch):
+                self.compiled[key] = jax.jit(function).lower(model, batch).compile()
+        return self.compiled[key](model, batch)
 
     @contextmanager
     def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:

@@ -100,7 +100,7 @@ def idx_bomb(place: Place) -> None:
 
 
 def corpus_bomb(place: Place) -> None:
-    """One's own gzipped text, of four gigabytes."""
+    """A gzipped text of your own, of four gigabytes."""
     path = place.root / "corpus.tsv.gz"
     path.write_bytes(gzipped(b"a\tb\n", GIGABYTES))
     refused("decompresses to more than", pairs, str(path))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from attnlab.analysis.maps import with_maps
@@ -23,7 +24,7 @@ from attnlab.mechanisms.checked import CheckedMechanism
 from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.modules.attention import Attention
 from attnlab.ops.mask import Causal
-from tests.mechanisms.contract import inputs, near
+from tests.mechanisms.contract import SMALL, inputs, near
 
 
 def public(kind):
@@ -38,6 +39,17 @@ def test_a_mechanism_is_of_a_kind_that_agrees_with_its_traits(name):
     assert mechanism.traits.decodes == (not isinstance(mechanism, Whole))
     assert mechanism.traits.any_mask == isinstance(mechanism, Pairwise | Whole)
     assert not mechanism.traits.edges or isinstance(mechanism, Pairwise)
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].traits.any_mask])
+def test_outputs_change_with_positions_if_that_is_declared(name):
+    mechanism = SMALL[name].sized(9)
+    q, k, v, extra = inputs(mechanism, 9)
+    q, k = np.abs(q), np.abs(k)  # no feature is zero
+    attend = lambda j: np.asarray(mechanism.attend(q, k, v, j=jnp.asarray(j, jnp.int32), **extra))
+    change = np.abs(attend(np.arange(9)) - attend([3, 0, 5, 8, 1, 4, 2, 7, 6])).max()
+    assert (change > 1e-3) == mechanism.traits.position_dependent
+    assert mechanism.traits.position_dependent or change < 1e-5
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -14,7 +14,7 @@ from attnlab.mechanisms import Softmax
 from tests.small import EXPERIMENT
 
 SOURCE = '''
-"""One's own."""
+"""A mechanism of your own."""
 from dataclasses import dataclass
 from functools import partial
 import jax

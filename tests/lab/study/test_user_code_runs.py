@@ -22,7 +22,7 @@ from attnlab.mechanisms import Linear, Mechanism, Wrapper
 
 @dataclass(frozen=True)
 class Mine(Wrapper):
-    '''One's own.'''
+    '''A mechanism of your own.'''
     mechanism: Mechanism = Linear()
 
     def twice(self):
@@ -102,4 +102,4 @@ def test_what_measures_and_lists_knows_it(folder, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["list", "mechanisms", "--code", "own.py"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.split()[0] == "mine"]
-    assert line.split(maxsplit=1)[1] == "One's own."
+    assert line.split(maxsplit=1)[1] == "A mechanism of your own."
