@@ -25,30 +25,39 @@ one example and one head.
 """
 
 from attnlab.mechanisms.base import Mechanism, State, Traits
+from attnlab.mechanisms.bidirectional import Bidirectional
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.checked import CheckedMechanism
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.delta import Delta
+from attnlab.mechanisms.delta_product import DeltaProduct
 from attnlab.mechanisms.fast_weight import FastWeight
+from attnlab.mechanisms.forgetting import Forgetting
 from attnlab.mechanisms.gated_delta import GatedDelta
+from attnlab.mechanisms.gated_delta2 import GatedDelta2
 from attnlab.mechanisms.gated_linear import GatedLinear
+from attnlab.mechanisms.hgrn2 import Hgrn2
 from attnlab.mechanisms.kda import Kda
 from attnlab.mechanisms.lightning import Lightning
 from attnlab.mechanisms.linear import Linear
 from attnlab.mechanisms.linformer import Linformer
 from attnlab.mechanisms.longformer import Longformer
+from attnlab.mechanisms.mamba import Mamba
 from attnlab.mechanisms.maps import weights
+from attnlab.mechanisms.mlstm import Mlstm
 from attnlab.mechanisms.nystrom import Nystrom
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.retention import Retention
+from attnlab.mechanisms.rwkv7 import Rwkv7
 from attnlab.mechanisms.short_convolution import ShortConvolution
 from attnlab.mechanisms.sigmoid import Sigmoid
 from attnlab.mechanisms.sinkhorn import Sinkhorn
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.mechanisms.ssd import Ssd
+from attnlab.mechanisms.stick_breaking import StickBreaking
 from attnlab.mechanisms.strided import Strided
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.whole import Whole
@@ -61,6 +70,8 @@ MECHANISMS: dict[str, CheckedMechanism] = Registry("MECHANISMS")
 MECHANISMS |= {
     "softmax": Softmax(),
     "softmax-blockwise": Softmax(block=512),
+    "softmax-sink": Softmax(sink="learned"),
+    "softmax-plus-one": Softmax(sink="zero"),
     "sigmoid": Sigmoid(),
     "window": Local(),
     "local-p": LocalP(),
@@ -87,6 +98,15 @@ MECHANISMS |= {
     "delta": Delta(),
     "gated-delta": GatedDelta(),
     "kda": Kda(),
+    "gated-delta-2": GatedDelta2(),
+    "delta-product": DeltaProduct(),
+    "hgrn2": Hgrn2(),
+    "mlstm": Mlstm(),
+    "rwkv7": Rwkv7(),
+    "mamba": Mamba(),
+    "bidirectional": Bidirectional(),
+    "forgetting": Forgetting(),
+    "stick-breaking": StickBreaking(),
     "short-convolution": ShortConvolution(),
 }
 

@@ -24,7 +24,7 @@ from attnlab.mechanisms.inputs import (
     zero_where_padded,
 )
 from attnlab.mechanisms.position_state import PositionState, TokenBlock, initial_block, next_block
-from attnlab.ops.mask import EdgeList, Full, Mask, Places
+from attnlab.ops.mask import Causal, EdgeList, Full, Mask, Places
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,18 @@ class CheckedMechanism(Mechanism):
         self.check_positions(block.positions)
         q, k, v, extra = zero_padding(self, keep, keep, q, k, v, extra)
         return zero_where_padded(keep, self.attend_causal(q, k, v, block, bias=bias, **extra))
+
+
+def causal_block(mechanism: Mechanism, mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> TokenBlock:
+    """Returns the block of a whole sequence, for mechanisms that support no other mask than `Causal()`.
+
+    Raises:
+        NotImplementedError: if the mask is another one, if there are not as many queries as keys, or if positions are
+            not known while tracing.
+    """
+    if type(mask) is Causal and isinstance(i, np.ndarray) and isinstance(j, np.ndarray) and i.shape == j.shape:
+        return initial_block(len(i), None, None, None)
+    raise NotImplementedError(f"{mechanism} supports only causal attention, got {mask}")
 
 
 def empty_state(mechanism: CheckedMechanism, rows: int, K: int, V: int, dtype=None) -> State:

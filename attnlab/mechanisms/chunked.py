@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import jax
 from jaxtyping import Array, Float
 
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.mechanisms.inputs import shape_of
+from attnlab.mechanisms.position_state import TokenBlock
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops import decay, delta
 from attnlab.ops.counts import check_counts
@@ -60,6 +62,12 @@ class UnitKeys(Chunked):
     """Whether to divide q by √K."""
     epsilon: float = 1e-6
     """ε in the normalisation x / √(‖x‖² + ε)."""
+    negative_eigenvalues: bool = False
+    """Whether β is in 0 … 2 instead of 0 … 1: β = 2 sigmoid(beta).
+
+    The eigenvalue 1 − β of the matrix I − β kᵀk is then in −1 … 1. A model with one layer needs negative eigenvalues to
+    compute a parity (Grazzi et al. 2024).
+    """
     rule = delta
     missing_values: ClassVar[dict] = {"scale_queries": False, "epsilon": 0.0}
     """Values of fields that are missing in older saved configurations."""
@@ -73,6 +81,30 @@ class UnitKeys(Chunked):
         """Returns the normalised queries, divided by √K if `scale_queries`, and the normalised keys."""
         q, k = l2_normalize(q, self.epsilon), l2_normalize(k, self.epsilon)
         return (divide_by_sqrt_width(q) if self.scale_queries else q), k
+
+    def strength(self, beta: Float[Array, "T ..."]) -> Float[Array, "T ..."]:
+        """Returns the strength β of each write: sigmoid(beta), or twice that with `negative_eigenvalues`."""
+        return jax.nn.sigmoid(beta) * (2 if self.negative_eigenvalues else 1)
+
+    def advance(
+        self,
+        state: Float[Array, "K V"],
+        q: Float[Array, "T K"],
+        k: Float[Array, "T K"],
+        v: Float[Array, "T V"],
+        beta: Float[Array, " T"],
+        log_gates: Float[Array, "T G"],
+        block: TokenBlock,
+    ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
+        """Processes new tokens by chunks, with raw strengths `beta` and logarithms of gates.
+
+        Returns:
+            The outputs [T V] in the dtype of v, and the state after the tokens [K V].
+        """
+        q, k = self.directions(q.astype(state.dtype), k.astype(state.dtype))
+        beta = self.strength(beta.astype(state.dtype))[:, None]
+        y, state = delta.causal(state, q, k, beta * v.astype(state.dtype), beta * k, log_gates, block, self.chunk)
+        return y.astype(v.dtype), state
 
 
 def divide_by_sqrt_width(q: Float[Array, "T K"]) -> Float[Array, "T K"]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import UnitKeys
-from attnlab.ops import delta
 
 
 @final
@@ -40,8 +38,4 @@ class Delta(UnitKeys):
 
     def update(self, memory, q, k, v, block, *, bias=None, beta):
         """Processes new tokens by chunks."""
-        q, k, beta = (x.astype(memory.dtype) for x in (q, k, beta))
-        open_ = jnp.zeros((q.shape[0], 1), memory.dtype)
-        q, k = self.directions(q, k)
-        y, memory = delta.causal(memory, q, k, v, open_, jax.nn.sigmoid(beta), block, self.chunk)
-        return y.astype(v.dtype), memory
+        return self.advance(memory, q, k, v, beta, jnp.zeros((q.shape[0], 1), memory.dtype), block)

@@ -81,8 +81,8 @@ class FastWeight(Chunked):
         q, k = self.feature.query(q, i, **learned).rows, self.feature.key(k, i, **learned).rows
         q, k = (divide(x, x.sum(axis=1, keepdims=True)).astype(memory.dtype) for x in (q, k))
         open_ = jnp.zeros((q.shape[0], 1), memory.dtype)
-        strength = jax.nn.sigmoid(beta.astype(memory.dtype))
-        y, memory = delta.causal(memory, q, k, v, open_, strength, block, self.chunk)
+        beta = jax.nn.sigmoid(beta.astype(memory.dtype))[:, None]
+        y, memory = delta.causal(memory, q, k, beta * v.astype(memory.dtype), beta * k, open_, block, self.chunk)
         return y.astype(v.dtype), memory
 
     def cost(self, T, S, K, V, block=None):

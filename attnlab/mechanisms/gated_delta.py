@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import jax
-
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import UnitKeys
-from attnlab.ops import delta, gate
+from attnlab.ops import gate
 
 
 @final
@@ -50,9 +48,6 @@ class GatedDelta(UnitKeys):
 
     def update(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Processes new tokens by chunks."""
-        q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
+        step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
         log_gates = gate.log_decay(gate.step(step[:, None], shift[None]), rate)
-        beta = jax.nn.sigmoid(beta)
-        q, k = self.directions(q, k)
-        y, memory = delta.causal(memory, q, k, v, log_gates, beta, block, self.chunk)
-        return y.astype(v.dtype), memory
+        return self.advance(memory, q, k, v, beta, log_gates, block)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import jax
-
 from attnlab.mechanisms.chunked import UnitKeys
-from attnlab.ops import delta, gate
+from attnlab.ops import gate
 
 
 @final
@@ -51,9 +49,5 @@ class Kda(UnitKeys):
 
     def update(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Processes new tokens by chunks."""
-        q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
-        log_gates = gate.log_decay(gate.step(step, shift), rate)
-        beta = jax.nn.sigmoid(beta)
-        q, k = self.directions(q, k)
-        y, memory = delta.causal(memory, q, k, v, log_gates, beta, block, self.chunk)
-        return y.astype(v.dtype), memory
+        step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
+        return self.advance(memory, q, k, v, beta, gate.log_decay(gate.step(step, shift), rate), block)

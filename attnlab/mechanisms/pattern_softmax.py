@@ -4,9 +4,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Int
+from jaxtyping import Array, Float, Int
 
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
@@ -18,6 +20,8 @@ from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.precision import weighted_sum
 from attnlab.ops.score import PRODUCTS, Scores, initial, is_length_bound, scaled_dot, shapes
 from attnlab.ops.softmax import masked_softmax
+
+SINKS = ("none", "zero", "learned")
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,17 @@ class PatternSoftmax(Pairwise):
     """
     length: int = field(default=512, kw_only=True)
     """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
+    sink: str = field(default="none", kw_only=True)
+    """Whether part of the attention may go to no key: "none", "zero" or "learned".
+
+    A sink adds e^b to the denominator: a_tj = e^{s_tj} / (e^b + Σ_n e^{s_tn}). b is 0 for "zero" (Miller 2023,
+    "softmax plus one"), and one learned number per head for "learned" (gpt-oss, OpenAI 2025).
+    """
 
     def __post_init__(self):
         check_counts(block=self.block, length=self.length)
+        if self.sink not in SINKS:
+            raise ValueError(f"sink={self.sink!r} must be one of {', '.join(SINKS)}")
         if not callable(self.score):
             raise ValueError(f"score={self.score!r} must be a score function, for example SCORES['dot']")
         _ = self.pattern  # raises if its sizes are invalid
@@ -57,9 +69,9 @@ class PatternSoftmax(Pairwise):
 
     @property
     def traits(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Rotary positions need a score that is a product of query and key."""
+        """Rotary positions need a score that is a product of query and key. Edges are computed without a sink."""
         return Traits(
-            edges=True,
+            edges=self.sink == "none",
             rotary=self.score in PRODUCTS,
             bias=True,
             position_dependent=not isinstance(self.pattern, Full) or is_length_bound(self.score),
@@ -67,12 +79,13 @@ class PatternSoftmax(Pairwise):
 
     @property
     def learned(self):
-        """Learned arrays of the score."""
-        return shapes(self.score, self.length)
+        """Learned arrays of the score, and the sink if it is learned."""
+        return shapes(self.score, self.length) | ({"sink": ()} if self.sink == "learned" else {})
 
     def initial(self, key, K, V):
-        """Returns initial values of the score's learned arrays."""
-        return initial(self.score, self.length, key, K)
+        """Returns initial values of the score's learned arrays, and a sink of zero."""
+        sink = {"sink": jnp.zeros((), jnp.float32)} if self.sink == "learned" else {}
+        return initial(self.score, self.length, key, K) | sink
 
     def sized(self, length):
         """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
@@ -94,11 +107,20 @@ class PatternSoftmax(Pairwise):
         return self.pattern.over(0, 1, 0, length) is True
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
-        """Returns weights [T S] in at least float32. Rows sum to one, or to zero if no key is allowed."""
+        """Returns weights [T S] in at least float32. Rows sum to one, or to zero if no key is allowed.
+
+        With a sink, rows sum to less than one.
+        """
         self.check_positions(j)
         if not isinstance(self.pattern, Full):
             allowed = allowed & self.pattern(i, j)
-        return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)
+        sink = learned.pop("sink", None)
+        scores = Scores(self.score, learned, bias)(q, k, i, j)
+        if self.sink == "none":
+            return masked_softmax(scores, allowed)
+        column = jnp.full((q.shape[0], 1), 0 if sink is None else sink, scores.dtype)
+        some = jnp.ones((q.shape[0], 1), bool)
+        return masked_softmax(jnp.append(scores, column, axis=1), jnp.append(allowed, some, axis=1))[:, :-1]
 
     def edge_weights(self, q, k, ends, *, i, j, bias=None, **learned):
         """Returns weights [E] of the edges. The weights of each query sum to one."""
@@ -113,17 +135,20 @@ class PatternSoftmax(Pairwise):
         self.check_positions(j)
         if self.block is None:
             return weighted_sum(self.weights(q, k, dense_mask(mask, i, j), i=i, j=j, bias=bias, **learned), v)
+        sink = learned.pop("sink", None)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(mask, i, j)
-        return self._by_blocks(q, k, v, scores, rule, i, j, self.block).astype(v.dtype)
+        y, norm = self._by_blocks(q, k, v, scores, rule, i, j, self.block)
+        return self._with_sink(y, norm, sink).astype(v.dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
         """Attends causally with all pairs at once, or by blocks."""
         if self.block is None:
             at = block.positions
             return weighted_sum(self.weights(q, k, block.pairs, i=at, j=at, bias=bias, **learned), v)
-        order = np.arange(q.shape[0], dtype=np.int32)
+        order, sink = np.arange(q.shape[0], dtype=np.int32), learned.pop("sink", None)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)
-        return self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block).astype(v.dtype)
+        y, norm = self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block)
+        return self._with_sink(y, norm, sink).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
         """Counts two products per computed pair, and five operations per pair for the softmax.
@@ -142,6 +167,22 @@ class PatternSoftmax(Pairwise):
         return T * S
 
     def _by_blocks(self, q, k, v, scores, rule, i, j, block: int):
-        """Attends by blocks over the pairs that both the mask and the pattern allow."""
+        """Attends by blocks over the pairs that both the mask and the pattern allow, without a sink.
+
+        Returns:
+            The outputs [T V], and the logarithm of the sum of exponentials of each query [T].
+        """
         rules = [rule, blockwise.Rule(self.pattern, i, j)]
-        return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)[0]
+        return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)
+
+    def _with_sink(self, y: Float[Array, "T V"], norm: Float[Array, " T"], sink: Float[Array, ""] | None):
+        """Returns the outputs of softmax attention, times the share of the attention that does not go to the sink.
+
+        Args:
+            y: outputs without a sink [T V].
+            norm: logarithm n of the sum of exponentials of each query [T]. The share is e^n / (e^n + e^b).
+            sink: score b of the sink if it is learned, else None.
+        """
+        if self.sink == "none":
+            return y
+        return y * jax.nn.sigmoid(norm if sink is None else norm - sink.astype(norm.dtype))[:, None]

@@ -9,15 +9,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from attnlab.mechanisms.base import Traits
-from attnlab.mechanisms.checked import CheckedMechanism
+from attnlab.mechanisms.checked import CheckedMechanism, causal_block
 from attnlab.mechanisms.inputs import split
-from attnlab.mechanisms.position_state import TokenBlock, initial_block
+from attnlab.mechanisms.position_state import TokenBlock
 from attnlab.ops.chunks import split_chunks
-from attnlab.ops.mask import Causal, Mask
+from attnlab.ops.mask import Mask
 from attnlab.ops.precision import accumulation_dtype
 
 
@@ -41,9 +40,7 @@ class Recurrent(CheckedMechanism):
 
     def attend_all(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra):
         """Attends under `Causal()`, if there are as many queries as keys and positions are known while tracing."""
-        if type(mask) is Causal and isinstance(i, np.ndarray) and isinstance(j, np.ndarray) and i.shape == j.shape:
-            return self.attend_causal(q, k, v, initial_block(q.shape[0], None, None, None), bias=bias, **extra)
-        raise NotImplementedError(f"{self} supports only causal attention, got {mask}")
+        return self.attend_causal(q, k, v, causal_block(self, mask, i, j), bias=bias, **extra)
 
     def attend_causal(self, q, k, v, block: TokenBlock, *, bias=None, **extra):
         """Processes the whole sequence as one block."""

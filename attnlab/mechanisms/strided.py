@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import final
 
+import jax.numpy as jnp
 import numpy as np
 
 from attnlab.mechanisms.pattern_softmax import PatternSoftmax
@@ -54,7 +55,8 @@ class Strided(PatternSoftmax):
         y, norm = blockwise.attend(q[row], k[column], v[column], scores, far, i=i[row], j=j[column], block=block)
         back = np.argsort(row)
         window = blockwise.attend(q, k, v, scores, near, i=i, j=j, block=block)
-        return blockwise.merge_parts([window, (y[back], norm[back])])
+        parts = [window, (y[back], norm[back])]
+        return blockwise.merge_parts(parts), jnp.logaddexp(window[1], norm[back])
 
     def _pairs(self, T, S):
         # A window and a column, rounded up to whole blocks.

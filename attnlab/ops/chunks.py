@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, PyTree, Shaped
 
 from attnlab.ops.linear import Visibility
 from attnlab.ops.mask import Places
@@ -109,8 +109,12 @@ def chunk_visibility(block: Any, size: int) -> Visibility:
 
 
 def scan_chunks(
-    update: Callable, state: Float[Array, "K V"], columns: tuple[Float[Array, "T _"], ...], block: Any, size: int
-) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
+    update: Callable,
+    state: PyTree[Float[Array, "..."]],
+    columns: tuple[Float[Array, "T _"], ...],
+    block: Any,
+    size: int,
+) -> tuple[Float[Array, "T V"], PyTree[Float[Array, "..."]]]:
     """Scans a state over chunks, a few chunks at a time.
 
     The gradient keeps the states between calls of `update` and recomputes the rest. On a CPU this is faster than
@@ -118,18 +122,18 @@ def scan_chunks(
 
     Args:
       update: a function `(state, columns, visibility) -> (y, state)` of several chunks [N C …].
-      state: the state before the tokens [K V].
+      state: the state before the tokens, one array or a tree of arrays of one dtype.
       columns: arrays of T rows, cast to the dtype of the state.
       block: the `TokenBlock` of the tokens: their positions, segments and padding.
       size: tokens per chunk.
 
     Returns:
-      The outputs [T V] and the state after the tokens [K V].
+      The outputs [T V] and the state after the tokens.
     """
     T = block.keep.shape[0]
     size = chunk_size(size, T)
     # Sums within a chunk are then taken in the precision of the state, too.
-    columns = tuple(x.astype(state.dtype) for x in columns)
+    columns = tuple(x.astype(jax.tree.leaves(state)[0].dtype) for x in columns)
 
     def some(state, here):
         columns, block = here

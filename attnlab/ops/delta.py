@@ -1,10 +1,11 @@
-"""The delta rule, in which a write first erases the old value of its key.
+"""The delta rule, in which a write first erases what the state holds for its key.
 
-S_t = (I − β_t k_tᵀ k_t) diag(a_t) S_{t-1} + β_t k_tᵀ v_t
+S_t = (I − k_tᵀ e_t) diag(a_t) S_{t-1} + k_tᵀ v_t
 
-Token t adds k_tᵀ u_t to the state, with u_t = β_t (v_t − k_t diag(a_t) S_{t-1}). So y_t = q_t S_t reads a decayed sum
-of u, as gated linear attention reads one of v. Within a chunk all u follow from one triangular system (Yang, Wang,
-Zhang, Shen and Kim 2024, eq. 8-11; with gates, Yang, Kautz and Hatamizadeh 2024, section 3.3).
+e_t is the key that is erased. In the delta rule it is β_t k_t, and the value is β_t times that of the token. Token t
+adds k_tᵀ u_t to the state, with u_t = v_t − e_t diag(a_t) S_{t-1}. So y_t = q_t S_t reads a decayed sum of u, as gated
+linear attention reads one of v. Within a chunk all u follow from one triangular system (Yang, Wang, Zhang, Shen and Kim
+2024, eq. 8-11; with gates, Yang, Kautz and Hatamizadeh 2024, section 3.3).
 """
 
 from typing import Any
@@ -25,51 +26,51 @@ def causal(
     q: Float[Array, "T K"],
     k: Float[Array, "T K"],
     v: Float[Array, "T V"],
+    erased: Float[Array, "T K"],
     log_gates: Float[Array, "T G"],
-    beta: Float[Array, " T"],
     block: Any,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
 
-    It is stable for keys of norm at most 1.
+    It is stable if no write makes the state longer: for e = β k with β in 0 … 2 and keys of norm at most 1.
 
     Args:
       state: S before the tokens [K V].
       q: queries [T K].
       k: keys [T K].
-      v: values [T V].
+      v: values as they are written [T V].
+      erased: keys e as they are erased [T K].
       log_gates: logarithms of the gates a, at most 0; one per token [T 1] or one per channel [T K].
-      beta: strength of each write [T], from 0 (nothing is erased or written) to 1.
       block: the `TokenBlock` of the tokens: their positions, segments and padding.
       size: tokens per chunk.
 
     Returns:
       The outputs [T V] and the state after the tokens [K V].
     """
-    fade, beta = (apply_weights(x, block.keep[:, None]) for x in (log_gates, beta[:, None]))
-    return chunks.scan_chunks(_absorb, state, (q, k, v, fade, beta), block, size)
+    v, erased, fade = (apply_weights(x, block.keep[:, None]) for x in (v, erased, log_gates))
+    return chunks.scan_chunks(_absorb, state, (q, k, v, erased, fade), block, size)
 
 
 def _absorb(state, columns, reach: Visibility):
     """Processes several chunks [N C …] at once; only the products with the state are sequential."""
-    q, k, v, log_gates, beta = columns
+    q, k, v, erased, log_gates = columns
     parts = dyadic_sums(log_gates)
-    # near: gated products of queries and keys; own: of keys and keys. Both are zero for later keys.
-    (near, own), sums = gated_scores((q, k), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
-    # u = (I + β tril(own))⁻¹ β (v − reads(k) S) is linear in the state S. So everything but the last product is
-    # computed for all chunks at once, before the scan.
-    solve = inverse(beta * own) * jnp.swapaxes(beta, 1, 2)
+    # near: gated products of queries and keys; own: of erased keys and keys. Both are zero for later keys.
+    (near, own), sums = gated_scores((q, erased), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
+    # u = (I + tril(own))⁻¹ (v − reads(e) S) is linear in the state S. So everything but the last product is computed
+    # for all chunks at once, before the scan.
+    solve = inverse(own)
     steps = (
         solve @ v,
-        solve @ gated_queries(k, sums, reach),
+        solve @ gated_queries(erased, sums, reach),
         jnp.swapaxes(gated_keys(k, sums, reach), 1, 2),
         chunk_decay(sums, reach),
     )
 
     def advance(state, here):
-        ahead, erased, write, keep = here
-        u = ahead - erased @ state
+        ahead, read, write, keep = here
+        u = ahead - read @ state
         return keep * state + write @ u, (state, u)
 
     state, (before, u) = jax.lax.scan(advance, state, steps)

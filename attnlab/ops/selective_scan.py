@@ -1,0 +1,66 @@
+"""A state whose every entry decays at its own rate: S_t = a_t ⊙ S_{t-1} + k_tᵀ v_t, y_t = q_t S_t.
+
+The gates are a matrix [K V] per token, so that no product of matrices computes a chunk. Within a chunk the states are
+computed by an associative scan over tokens (Gu and Dao 2023, section 3.3).
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab.ops.chunks import chunk_size, split_chunks
+
+
+def causal(
+    state: Float[Array, "K V"],
+    q: Float[Array, "T K"],
+    k: Float[Array, "T K"],
+    v: Float[Array, "T V"],
+    step: Float[Array, "T V"],
+    rate: Float[Array, "K V"],
+    block: Any,
+    size: int,
+) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
+    """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
+
+    Args:
+      state: S before the tokens [K V].
+      q: queries [T K].
+      k: keys [T K].
+      v: values [T V].
+      step: size of each token's time step, per value channel [T V]. The gates are e^(−rate · step).
+      rate: rates of decay [K V].
+      block: the `TokenBlock` of the tokens: their positions, segments and padding.
+      size: tokens per chunk, whose states are held at once.
+
+    Returns:
+      The outputs [T V] and the state after the tokens [K V].
+    """
+    T = q.shape[0]
+    size = chunk_size(size, T)
+
+    @partial(jax.checkpoint, prevent_cse=False)
+    def advance(state, here):
+        (q, k, v, step), block = here
+        keep, run = jnp.asarray(block.keep), jnp.asarray(block.run)
+        begins = run != jnp.append(block.before, run[:-1])
+        # Padding neither decays nor writes. The first token of a segment forgets everything.
+        gates = jnp.exp(jnp.where(keep[:, None, None], -step[:, None, :] * rate[None], 0))
+        gates = jnp.where(begins[:, None, None], 0, gates)
+        new = jnp.where(keep[:, None, None], k[:, :, None] * v[:, None, :], 0)
+        first = gates[0] * state + new[0]
+        join = lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1])
+        states = jax.lax.associative_scan(join, (gates, new.at[0].set(first)))[1]
+        return states[-1], jnp.einsum("tk,tkv->tv", q, states)
+
+    columns = tuple(split_chunks(x.astype(state.dtype), size) for x in (q, k, v, step))
+    state, y = jax.lax.scan(advance, state, (columns, block.cut(size)))
+    return y.reshape(-1, v.shape[1])[:T], state
+
+
+def flops(T: int, K: int, V: int, size: int) -> int:
+    """Returns the operations of T tokens: gates, writes, three operations per level of the scan, and reads."""
+    return T * K * V * (7 + 3 * max(1, (chunk_size(size, T) - 1).bit_length()))
