@@ -7,7 +7,8 @@ from typing import final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jax.core import Tracer
+from jaxtyping import Array, Float
 
 from attnlab.mechanisms.checked import CheckedMechanism
 from attnlab.mechanisms.cost import Cost
@@ -28,8 +29,9 @@ class Bidirectional(Whole, Wrapper):
 
     So a mechanism that reads the past only can encode and classify. Both directions share queries, keys, values and
     learned arrays. A token reads its own value twice. Masks may hide keys and queries, and may separate segments. Rows
-    of padding are zero. There must be as many queries as keys. The tokens of a segment must follow each other, and a
-    token must belong to one segment; otherwise the output is NaN.
+    of padding are zero. There must be as many queries as keys, in the order of their positions. The tokens of a segment
+    must follow each other, and a query must see the segment of its own key, or one without keys. Otherwise its output
+    is NaN, because segments are not known while tracing.
 
     Raises:
         ValueError: if `mechanism` cannot decode, or supports other masks than `Causal()` itself.
@@ -55,7 +57,13 @@ class Bidirectional(Whole, Wrapper):
         T = q.shape[0]
         if k.shape[0] != T:
             raise NotImplementedError(f"{self} needs as many queries as keys, got {T} and {k.shape[0]}")
-        keep, segment = self._rows(mask, i, j)
+        ordered = jnp.all(i == j) & jnp.all(jnp.diff(i) > 0)
+        if not isinstance(ordered, Tracer) and not ordered:
+            raise NotImplementedError(
+                f"{self} needs queries and keys of the same tokens, in the order of their positions"
+            )
+        keep, segments = self._rows(mask, i, j)
+        segment = None if segments is None else segments.key
         per_token, rest = split(extra, {**self.tokens, **self.queries})
         columns = (q, k, v, per_token, keep, segment)
 
@@ -66,7 +74,8 @@ class Bidirectional(Whole, Wrapper):
 
         reverse = lambda tree: jax.tree.map(lambda x: x[::-1], tree)
         y = forward(columns) + reverse(forward(reverse(columns)))
-        return y if segment is None else jnp.where(_successive(segment), y, jnp.nan)
+        y = y if segments is None else _within_segments(y, segments)
+        return jnp.where(ordered, y, jnp.nan) if isinstance(ordered, Tracer) else y
 
     def cost(self, T, S, K, V, block=None):
         """Counts both directions, and their sum."""
@@ -74,7 +83,7 @@ class Bidirectional(Whole, Wrapper):
         return Cost(2 * one.flops + T * V, one.bytes, 0)
 
     def _rows(self, mask: Mask, i, j):
-        """Returns which tokens are no padding and their segments, each [T], or None if the mask says nothing about it.
+        """Returns which tokens are no padding [T], and the segments, or None for what the mask says nothing about.
 
         Raises:
             NotImplementedError: if the mask says something else.
@@ -87,13 +96,11 @@ class Bidirectional(Whole, Wrapper):
             case QueryPadding():
                 return jnp.asarray(mask.keep)[i].astype(bool), None
             case Segments():
-                query, key = jnp.asarray(mask.query)[i], jnp.asarray(mask.key)[j]
-                # Queries and keys of the same token belong to one segment. Otherwise the segments count as broken.
-                return None, jnp.where(jnp.all(query == key), key, jnp.arange(len(key), dtype=key.dtype) % 2)
+                return None, Segments(jnp.asarray(mask.query)[i], jnp.asarray(mask.key)[j])
             case And():
-                (keep, segment), (also, other) = self._rows(mask.one, i, j), self._rows(mask.other, i, j)
-                if segment is None or other is None:
-                    return _joined(keep, also), other if segment is None else segment
+                (keep, segments), (also, other) = self._rows(mask.one, i, j), self._rows(mask.other, i, j)
+                if segments is None or other is None:
+                    return _joined(keep, also), other if segments is None else segments
         raise NotImplementedError(f"{self} supports masks of padding and of one set of segments, got {mask}")
 
 
@@ -102,7 +109,15 @@ def _joined(keep, also):
     return also if keep is None else keep if also is None else keep & also
 
 
-def _successive(segment: Int[Array, " T"]) -> Bool[Array, ""]:
-    """Returns whether the tokens of each segment follow each other."""
+def _within_segments(y: Float[Array, "T V"], segments: Segments) -> Float[Array, "T V"]:
+    """Returns the outputs of queries that are keys of the segment that they see.
+
+    A query whose segment has no keys returns zero. Every other query that is not a key of its own segment, and all
+    queries if the tokens of a segment do not follow each other, return NaN.
+    """
+    query, key = jnp.asarray(segments.query), jnp.asarray(segments.key)
     changes = lambda ids: jnp.sum(ids[1:] != ids[:-1], dtype=jnp.int32)
-    return changes(segment) == changes(jnp.sort(segment))
+    successive = changes(key) == changes(jnp.sort(key))
+    some = jnp.isin(query, key)
+    supported = successive & (~some | (query == key))
+    return jnp.where(supported[:, None], jnp.where(some[:, None], y, 0), jnp.nan)

@@ -10,13 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from attnlab.mechanisms.base import Traits
-from attnlab.mechanisms.checked import causal_block
 from attnlab.mechanisms.cost import Cost, cached, moved
-from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.pairwise import CausalPairwise
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
-from attnlab.ops.later_sums import later_sums
+from attnlab.ops.later_sums import later_sums, later_sums_flops
 from attnlab.ops.precise_sums import PreciseSums, precise_cumsum
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import Scores, scaled_dot
@@ -25,7 +23,7 @@ from attnlab.ops.softmax import masked_softmax
 
 @final
 @dataclass(frozen=True)
-class Forgetting(Pairwise):
+class Forgetting(CausalPairwise):
     """Softmax attention whose scores decay with forget gates (the Forgetting Transformer, FoX).
 
     y_t = Σ_j softmax_j(q_t·k_j/√K + Σ_{j<n≤t} log f_n) v_j, f = sigmoid(forget + shift)
@@ -45,7 +43,6 @@ class Forgetting(Pairwise):
 
     None takes O(T·S) memory. Blocks give the same result with memory linear in T.
     """
-    traits = Traits(any_mask=False, rotary=True, bias=True, position_dependent=True)
 
     def __post_init__(self):
         check_counts(block=self.block)
@@ -70,10 +67,6 @@ class Forgetting(Pairwise):
         log_gates = self._log_gates(forget, shift, scores.dtype)
         return masked_softmax(scores + later_sums(jnp.where(allowed, log_gates[None, :], 0)), allowed)
 
-    def attend_all(self, q, k, v, mask, *, i, j, bias=None, **extra):
-        """Attends under `Causal()`, if there are as many queries as keys and positions are known while tracing."""
-        return self.attend_causal(q, k, v, causal_block(self, mask, i, j), bias=bias, **extra)
-
     def attend_causal(self, q, k, v, block, *, bias=None, forget, shift):
         """Attends causally with all pairs at once, or by blocks."""
         if self.block is None:
@@ -86,9 +79,9 @@ class Forgetting(Pairwise):
         return blockwise.attend(q, k, v, scores, [rule], i=order, j=order, block=self.block)[0].astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """Counts two products of T×S pairs, and seven operations per pair for the gates and the softmax."""
+        """Counts two products of T×S pairs, the sums of gates, and seven operations per pair for the softmax."""
         return Cost(
-            flops=T * S * (2 * K + 2 * V + 7),
+            flops=T * S * (2 * K + 2 * V + 7) + later_sums_flops(T, S),
             bytes=moved(T, S, K, V) + 4 * S,
             state_bytes=cached(S, K, V) + 4 * S,
         )

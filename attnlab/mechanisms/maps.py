@@ -6,7 +6,7 @@ softmax, linear attention and delta rules.
 A mechanism with an extra input as wide as the values, for example an output gate per channel, has one map per channel:
 A_c[t, s] = ∂y[t, c] / ∂v[s, c]. The identity does not have the width of such values. The map is then the mean over
 channels. It is computed from values that are 1 in every channel of one token and 0 elsewhere, and their outputs are
-averaged over channels.
+averaged over channels. If further values enter as an extra input, the output for values of zero is subtracted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def weights(
         return mechanism.attend(q, k, v, mask, **extra)
 
     eye, width = jnp.eye(S, dtype=k.dtype), value_width(mechanism, extra)
-    return answer(eye) if width is None else mean_over_channels(answer, eye, width)
+    if width is None:
+        return answer(eye)
+    rest = answer(jnp.zeros((S, width), k.dtype))
+    return mean_over_channels(lambda v: answer(v) - rest, eye, width)
 
 
 def value_width(mechanism: Mechanism, extra: dict[str, Any]) -> int | None:

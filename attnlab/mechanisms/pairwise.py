@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cache import Cache
-from attnlab.mechanisms.checked import CheckedMechanism
+from attnlab.mechanisms.checked import CheckedMechanism, causal_block
 from attnlab.mechanisms.inputs import shape_of, split, zero_where_padded
 from attnlab.mechanisms.position_state import TokenBlock, dense_mask
 from attnlab.ops import edges
@@ -87,3 +88,14 @@ class Pairwise(CheckedMechanism):
         y = weighted_sum(weights, cache.v).astype(v.dtype)
         # A write past the end cannot raise inside a trace. Its output becomes NaN instead.
         return jnp.where(room[:, None], y, jnp.nan), cache
+
+
+@dataclass(frozen=True)
+class CausalPairwise(Pairwise):
+    """A pairwise mechanism whose weights depend on the order of the keys before a query. It only attends causally."""
+
+    traits = Traits(any_mask=False, rotary=True, bias=True, position_dependent=True)
+
+    def attend_all(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra):
+        """Attends under `Causal()`, if there are as many queries as keys and positions are known while tracing."""
+        return self.attend_causal(q, k, v, causal_block(self, mask, i, j), bias=bias, **extra)

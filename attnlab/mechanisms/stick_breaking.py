@@ -7,18 +7,17 @@ from typing import final
 
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Traits
-from attnlab.mechanisms.checked import causal_block
 from attnlab.mechanisms.cost import Cost, cached, moved
-from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.pairwise import CausalPairwise
 from attnlab.ops import stick_breaking
 from attnlab.ops.counts import check_counts
+from attnlab.ops.later_sums import later_sums_flops
 from attnlab.ops.score import scaled_dot
 
 
 @final
 @dataclass(frozen=True)
-class StickBreaking(Pairwise):
+class StickBreaking(CausalPairwise):
     """Attention in which each key takes a share of what the keys after it have left (stick-breaking).
 
     y_t = Σ_{j<t} σ(z_tj) Π_{j<n<t} (1 − σ(z_tn)) v_j, z = q·k/√K + bias
@@ -39,7 +38,6 @@ class StickBreaking(Pairwise):
 
     Blocks give the same result with memory linear in T.
     """
-    traits = Traits(any_mask=False, rotary=True, bias=True, position_dependent=True)
 
     def __post_init__(self):
         check_counts(block=self.block)
@@ -50,10 +48,6 @@ class StickBreaking(Pairwise):
             allowed = allowed & (jnp.arange(k.shape[0], dtype=jnp.int32)[None, :] != _last(allowed)[:, None])
         scores = scaled_dot(q, k)
         return stick_breaking.weights(scores if bias is None else scores + bias(q, i, j).astype(scores.dtype), allowed)
-
-    def attend_all(self, q, k, v, mask, *, i, j, bias=None):
-        """Attends under `Causal()`, if there are as many queries as keys and positions are known while tracing."""
-        return self.attend_causal(q, k, v, causal_block(self, mask, i, j), bias=bias)
 
     def attend_causal(self, q, k, v, block, *, bias=None):
         """Attends causally with all pairs at once, or by blocks."""
@@ -72,9 +66,9 @@ class StickBreaking(Pairwise):
         return stick_breaking.by_blocks(q, k, v, scored, allowed, self.block).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """Counts two products of T×S pairs, and ten operations per pair for logarithms and sums."""
+        """Counts two products of T×S pairs, the sums, and ten operations per pair for the logarithms."""
         return Cost(
-            flops=T * S * (2 * K + 2 * V + 10),
+            flops=T * S * (2 * K + 2 * V + 10) + later_sums_flops(T, S),
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )

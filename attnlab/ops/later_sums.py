@@ -24,8 +24,12 @@ def later_sums(x: Float[Array, "T S"]) -> Float[Array, "T S"]:
     size = chunk_size(WIDTH, S)
     groups = jnp.pad(x, ((0, 0), (0, -S % size))).reshape(T, -1, size)
     after = jnp.tril(jnp.ones((size, size), x.dtype), -1)
-    if (count := groups.shape[1]) == 1:
-        return (groups @ after).reshape(T, -1)[:, :S]
-    whole = groups.sum(axis=2)
-    beyond = later_sums(whole) if count > 1 else jnp.zeros_like(whole)
-    return (groups @ after + beyond[:, :, None]).reshape(T, -1)[:, :S]
+    within = groups @ after
+    if groups.shape[1] > 1:
+        within += later_sums(groups.sum(axis=2))[:, :, None]
+    return within.reshape(T, -1)[:, :S]
+
+
+def later_sums_flops(T: int, S: int) -> int:
+    """Returns the operations of `later_sums` for T×S numbers."""
+    return T * S * (2 * chunk_size(WIDTH, S) + 2)

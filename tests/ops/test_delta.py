@@ -24,7 +24,9 @@ def recurrence(q, k, v, log_gates, beta, state=0.0):
 
 def run(q, k, v, log_gates, beta, size=8, state=None):
     state = jnp.zeros((q.shape[1], v.shape[1]), q.dtype) if state is None else state
-    return jax.jit(delta.causal, static_argnums=7)(state, q, k, v, log_gates, beta, everything(q.shape[0]), size)
+    beta = beta[:, None]
+    call = jax.jit(delta.causal, static_argnums=7)
+    return call(state, q, k, beta * v, beta * k, log_gates, everything(q.shape[0]), size)
 
 
 @pytest.mark.usefixtures("x64")
