@@ -32,11 +32,13 @@ from attnlab.mechanisms.checked import CheckedMechanism
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.delta import Delta
 from attnlab.mechanisms.delta_product import DeltaProduct
+from attnlab.mechanisms.differential import Differential, Differential2
 from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.mechanisms.forgetting import Forgetting
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.gated_delta2 import GatedDelta2
 from attnlab.mechanisms.gated_linear import GatedLinear
+from attnlab.mechanisms.gsa import GatedSlots
 from attnlab.mechanisms.hgrn2 import Hgrn2
 from attnlab.mechanisms.kda import Kda
 from attnlab.mechanisms.lightning import Lightning
@@ -45,9 +47,12 @@ from attnlab.mechanisms.linformer import Linformer
 from attnlab.mechanisms.longformer import Longformer
 from attnlab.mechanisms.mamba import Mamba
 from attnlab.mechanisms.maps import weights
+from attnlab.mechanisms.mesa import Mesa
 from attnlab.mechanisms.mlstm import Mlstm
+from attnlab.mechanisms.moba import BlockMixture
 from attnlab.mechanisms.nystrom import Nystrom
 from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.path import Path
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.retention import Retention
@@ -63,7 +68,7 @@ from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.whole import Whole
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.mechanisms.wrapper import Wrapper
-from attnlab.ops.feature import Cosformer, Dpfp, Favor, Hedgehog, Rebased, Taylor
+from attnlab.ops.feature import Cosformer, Dpfp, Favor, Hedgehog, Power, Rebased, Taylor
 from attnlab.registry import Registry
 
 MECHANISMS: dict[str, CheckedMechanism] = Registry("MECHANISMS")
@@ -87,6 +92,7 @@ MECHANISMS |= {
     "performer": Linear(feature=Favor()),
     "cosformer": Linear(feature=Cosformer()),
     "taylor": Linear(feature=Taylor()),
+    "power": Linear(feature=Power()),
     "rebased": Linear(feature=Rebased()),
     "hedgehog": Linear(feature=Hedgehog()),
     "dpfp": Linear(feature=Dpfp()),
@@ -102,9 +108,15 @@ MECHANISMS |= {
     "delta-product": DeltaProduct(),
     "hgrn2": Hgrn2(),
     "mlstm": Mlstm(),
+    "gsa": GatedSlots(),
+    "mesa": Mesa(),
     "rwkv7": Rwkv7(),
     "mamba": Mamba(),
     "bidirectional": Bidirectional(),
+    "differential": Differential(),
+    "differential-2": Differential2(),
+    "moba": BlockMixture(),
+    "path": Path(),
     "forgetting": Forgetting(),
     "stick-breaking": StickBreaking(),
     "short-convolution": ShortConvolution(),

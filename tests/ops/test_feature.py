@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.lab.study import serialize
-from attnlab.ops.feature import FEATURES, Cosformer, Dpfp, Exp, Favor, Hedgehog, Rebased, Relu
+from attnlab.ops.feature import FEATURES, Cosformer, Dpfp, Exp, Favor, Hedgehog, Power, Rebased, Relu
 from attnlab.ops.feature.random import directions
 
 STARTS = {"scale": 1.0, "shift": 0.0}
@@ -52,6 +52,12 @@ def taylor(x):
     return np.concatenate([np.ones((len(x), 1)), x, np.einsum("ta,tb->tab", x, x).reshape(len(x), -1) / 2**0.5], 1)
 
 
+def power(x):
+    # Each product of two different components stands for both of its orders.
+    x = x / K**0.25
+    return np.stack([x[:, a] * x[:, b] * (1 if a == b else 2**0.5) for a in range(K) for b in range(a, K)], axis=1)
+
+
 def dpfp(x, nu=1):
     r = np.concatenate([relu(x), relu(-x)], axis=1)
     return np.array([[row[n] * row[(n - s) % (2 * K)] for s in range(1, nu + 1) for n in range(2 * K)] for row in r])
@@ -70,13 +76,14 @@ PLAIN = {
     "hedgehog-exp": lambda x, i, side, l: np.exp(mirrored(x, l[f"{side}_w"])),
     "cosformer": lambda x, i, side, l: cosformer(x, i),
     "taylor": lambda x, i, side, l: taylor(x),
+    "power": lambda x, i, side, l: power(x),
     "rebased": lambda x, i, side, l: rebased(x, l[f"{side}_scale"], l[f"{side}_shift"]),
     "dpfp": lambda x, i, side, l: dpfp(x),
     "favor+": lambda x, i, side, l: favor(x),
     "narrow": lambda x, i, side, l: np.where(x > 0, x + 1, np.exp(x))[:, :1],
 }
 DIMENSIONS = {"hedgehog": 2 * K, "hedgehog-exp": 2 * K, "cosformer": 2 * K, "taylor": 1 + K + K**2, "rebased": K**2}
-DIMENSIONS |= {"dpfp": 2 * K, "favor+": 128, "narrow": 1}
+DIMENSIONS |= {"power": K * (K + 1) // 2, "dpfp": 2 * K, "favor+": 128, "narrow": 1}
 
 
 def value(mapped):
@@ -220,6 +227,18 @@ def test_rebased_is_the_square_of_a_product():
     found = feature.query(jnp.asarray(q), np.arange(T), **learned).rows
     found = found @ feature.key(jnp.asarray(k), np.arange(T), **learned).rows.T
     np.testing.assert_allclose(found, (zq @ zk.T) ** 2, rtol=1e-10)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("degree", [2, 4])
+def test_power_is_the_power_of_the_product(degree):
+    q, k = np.random.default_rng(0).normal(size=(2, 5, K))
+    feature, i = Power(degree), np.arange(5)
+    product = value(feature.query(jnp.asarray(q), i)) @ value(feature.key(jnp.asarray(k), i)).T
+    np.testing.assert_allclose(product, (q @ k.T / K**0.5) ** degree, rtol=1e-12, atol=1e-12)
+    for wrong in (0, 1, 3):
+        with pytest.raises(ValueError, match=f"degree={wrong} must be an even number"):
+            Power(wrong)
 
 
 @pytest.mark.usefixtures("x64")

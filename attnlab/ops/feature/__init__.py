@@ -8,6 +8,7 @@ from attnlab.ops.feature.elementwise import EluPlusOne, Exp, Identity, Relu, Sof
 from attnlab.ops.feature.learned import T2R, Hedgehog, Rebased
 from attnlab.ops.feature.narrow import Narrow
 from attnlab.ops.feature.position import Cosformer
+from attnlab.ops.feature.power import Power
 from attnlab.ops.feature.products import Dpfp, Taylor
 from attnlab.ops.feature.random import Favor
 from attnlab.ops.feature.rotated import RotatedFeatures
@@ -26,6 +27,7 @@ FEATURES |= {
     "hedgehog-exp": Hedgehog(over=Exp()),
     "cosformer": Cosformer(),
     "taylor": Taylor(),
+    "power": Power(),
     "rebased": Rebased(),
     "dpfp": Dpfp(),
     "favor+": Favor(),
@@ -45,6 +47,7 @@ __all__ = [
     "Identity",
     "Mapped",
     "Narrow",
+    "Power",
     "Rebased",
     "Relu",
     "RotatedFeatures",

@@ -1,0 +1,79 @@
+"""Regression of values on keys, solved anew at every token: y_t = q_t (H_t + Λ)⁻¹ G_t.
+
+H_t = a_t H_{t-1} + β_t k_tᵀ k_t and G_t = a_t G_{t-1} + β_t k_tᵀ v_t are held side by side, as one state [K K+V] (von
+Oswald et al. 2025, eq. 6-8).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab.ops import chunks
+from attnlab.ops.decay import chunk_decay, gated_keys
+from attnlab.ops.gate_products import by_tokens, chunk_sums, dyadic_sums
+from attnlab.ops.linear import Visibility, apply_weights
+
+
+def causal(
+    state: Float[Array, "K W"],
+    q: Float[Array, "T K"],
+    k: Float[Array, "T K"],
+    v: Float[Array, "T V"],
+    log_gates: Float[Array, "T 1"],
+    beta: Float[Array, "T 1"],
+    ridge: Float[Array, " K"],
+    block: Any,
+    size: int,
+) -> tuple[Float[Array, "T V"], Float[Array, "K W"]]:
+    """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
+
+    Args:
+      state: H and G before the tokens [K K+V].
+      q: queries [T K].
+      k: keys [T K].
+      v: values [T V].
+      log_gates: logarithms of the gates a, at most 0 [T 1].
+      beta: strength of each write [T 1].
+      ridge: diagonal of Λ, positive [K].
+      block: the `TokenBlock` of the tokens: their positions, segments and padding.
+      size: tokens per chunk, whose matrices are held at once.
+
+    Returns:
+      The outputs [T V] and the state after the tokens [K K+V].
+    """
+    fade, beta = (apply_weights(x, block.keep[:, None]) for x in (log_gates, beta))
+    ridge = ridge.astype(state.dtype)
+
+    def absorb(state, columns, reach: Visibility):
+        q, k, both, log_gates, beta = columns
+        N, C, K = q.shape
+        parts = dyadic_sums(log_gates)
+        sums = chunk_sums(parts, C)
+        written = beta * k
+        new = jnp.swapaxes(gated_keys(written, sums, reach), 1, 2) @ both
+
+        def advance(state, here):
+            keep, new = here
+            return keep * state + new, state
+
+        state, before = jax.lax.scan(advance, state, (chunk_decay(sums, reach), new))
+        near = jnp.where(reach.pairs, jnp.exp(by_tokens(parts)[:, :C, :C]), 0)
+        visible = apply_weights(jnp.exp(sums.from_start), reach.state_visible[:, :, None])
+        products = (written[:, :, :, None] * both[:, :, None, :]).reshape(N, C, -1)
+        # The state at every token: the sums within the chunk, and the state before it.
+        states = (near @ products).reshape(N, C, K, -1) + visible[:, :, :, None] * before[:, None]
+        H, G = states[..., :K] + jnp.diag(ridge)[None, None], states[..., K:]
+        x = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(H), True), q[..., None])
+        return jnp.sum(x * G, axis=2), state
+
+    return chunks.scan_chunks(
+        absorb, state, (q, k, jnp.concatenate([k, v.astype(k.dtype)], axis=1), fade, beta), block, size
+    )
+
+
+def flops(T: int, K: int, V: int, size: int) -> int:
+    """Returns the operations of T tokens in chunks of `size`: the states at every token, and the solves."""
+    size = chunks.chunk_size(size, T)
+    return T * (K * (K + V) * (2 * size + 5) + K * K * K // 3 + 2 * K * K + 2 * K * V)
