@@ -44,12 +44,14 @@ from attnlab.mechanisms.kda import Kda
 from attnlab.mechanisms.lightning import Lightning
 from attnlab.mechanisms.linear import Linear
 from attnlab.mechanisms.linformer import Linformer
+from attnlab.mechanisms.log_linear import LogLinear
 from attnlab.mechanisms.longformer import Longformer
 from attnlab.mechanisms.mamba import Mamba
 from attnlab.mechanisms.maps import weights
 from attnlab.mechanisms.mesa import Mesa
 from attnlab.mechanisms.mlstm import Mlstm
 from attnlab.mechanisms.moba import BlockMixture
+from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.nystrom import Nystrom
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.path import Path
@@ -106,6 +108,7 @@ MECHANISMS |= {
     "kda": Kda(),
     "gated-delta-2": GatedDelta2(),
     "delta-product": DeltaProduct(),
+    "log-linear": LogLinear(),
     "hgrn2": Hgrn2(),
     "mlstm": Mlstm(),
     "gsa": GatedSlots(),
@@ -116,6 +119,7 @@ MECHANISMS |= {
     "differential": Differential(),
     "differential-2": Differential2(),
     "moba": BlockMixture(),
+    "nsa": NativeSparse(),
     "path": Path(),
     "forgetting": Forgetting(),
     "stick-breaking": StickBreaking(),

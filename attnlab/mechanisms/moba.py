@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.core import Tracer
-from jaxtyping import Array, Bool, Float
 
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import CausalPairwise
 from attnlab.ops.counts import check_counts
-from attnlab.ops.precision import accumulation_dtype, matmul
+from attnlab.ops.key_blocks import KeyBlocks
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
@@ -47,9 +43,12 @@ class BlockMixture(CausalPairwise):
 
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """Returns weights [T S], in at least float32."""
-        chosen, inside = picked_blocks(q, k, allowed, i, j, self.size, self.picks)
+        blocks = KeyBlocks.of(i, j, self.size)
+        means, visible = blocks.mean_scores(q, k, allowed)
+        means = jnp.where(blocks.numbers == blocks.own[:, None], jnp.inf, jnp.where(visible, means, -jnp.inf))
+        chosen = blocks.per_key(blocks.best(means, self.picks))
         weights = masked_softmax(Scores(scaled_dot, {}, bias)(q, k, i, j), allowed & chosen)
-        return jnp.where(inside[:, None], weights, jnp.nan)
+        return jnp.where(blocks.inside[:, None], weights, jnp.nan)
 
     def cost(self, T, S, K, V, block=None):
         """Counts two products per pair, five operations per pair for the softmax, and the means of the blocks."""
@@ -58,45 +57,3 @@ class BlockMixture(CausalPairwise):
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )
-
-
-def picked_blocks(
-    q: Float[Array, "T K"],
-    k: Float[Array, "S K"],
-    allowed: Bool[Array, "T S"],
-    i,
-    j,
-    size: int,
-    picks: int,
-) -> tuple[Bool[Array, "T S"], Bool[Array, " T"]]:
-    """Returns which keys are in blocks that each query picks.
-
-    A query picks its own block, and the blocks with the largest product with the mean of the keys that it sees there.
-
-    Args:
-        q: queries [T K].
-        k: keys [S K].
-        allowed: keys that each query sees [T S].
-        i: positions of the queries [T].
-        j: positions of the keys [S].
-        size: positions per block.
-        picks: number of blocks that each query picks.
-
-    Returns:
-        Whether each key is in a picked block [T S], and whether the position of each query has a block [T].
-
-    Raises:
-        ValueError: if a position is known to have no block.
-    """
-    count = max(1, -(-k.shape[0] // size))
-    if not isinstance(i, Tracer) and len(i) and (last := int(np.max(np.asarray(i)))) >= count * size:
-        raise ValueError(f"{k.shape[0]} keys have positions 0 … {count * size - 1} in blocks of {size}, got {last}")
-    own, block = jnp.asarray(i) // size, jnp.asarray(j) // size
-    member = (block[:, None] == jnp.arange(count, dtype=block.dtype)[None, :]).astype(accumulation_dtype(q.dtype))
-    products = jax.lax.stop_gradient(jnp.where(allowed, matmul(q, k.T), 0))
-    sizes = matmul(allowed.astype(member.dtype), member)
-    means = jnp.where(sizes > 0, matmul(products, member) / jnp.maximum(sizes, 1), -jnp.inf)
-    mine = jnp.arange(count, dtype=own.dtype)[None, :] == own[:, None]
-    best = jax.lax.top_k(jnp.where(mine, jnp.inf, means), min(picks, count))[1]
-    chosen = jnp.any(best[:, :, None] == jnp.arange(count, dtype=best.dtype)[None, None, :], axis=1)
-    return jnp.take_along_axis(chosen, jnp.clip(block, 0, count - 1)[None, :], axis=1), own < count

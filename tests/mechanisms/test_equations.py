@@ -17,6 +17,7 @@ from attnlab.mechanisms.forgetting import Forgetting
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.kda import Kda
 from attnlab.mechanisms.moba import BlockMixture
+from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.path import Path
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.mechanisms.stick_breaking import StickBreaking
@@ -182,7 +183,17 @@ def differential_2(q, k, seen, x):
     return softmax(k @ q / math.sqrt(K)) - mix * softmax(k @ other / math.sqrt(K))
 
 
+def log_linear(q, k, seen, x):
+    # Levels are read off the binary digits of the two places.
+    n, step = len(k), softplus(x["step"][seen] + x["shift"])
+    own, scales = n - 1, softplus(x["levels"][seen[-1]])
+    level = [0 if j == own else 1 + max(b for b in range(20) if (own >> b) % 2 != (j >> b) % 2) for j in range(n)]
+    decay = np.array([math.exp(-np.exp(x["rate"]) * math.fsum(step[j + 1 :])) for j in range(n)])
+    return scales[level] * decay * step * (k @ q)
+
+
 PAIRS = {
+    "log-linear": log_linear,
     "path": path,
     "differential": differential,
     "differential-2": differential_2,
@@ -247,6 +258,40 @@ def test_picking_all_blocks_is_softmax_attention():
     np.testing.assert_allclose(causal(every, q, k, v, block=3), causal(Softmax(), q, k, v), atol=1e-12)
     with pytest.raises(ValueError, match="50 keys have positions 0 … 55 in blocks of 8, got 56"):
         mechanisms.causal(every, q, k, v, i=np.arange(7, 57))
+
+
+def nsa(q, k, seen, x):
+    # Blocks of 4 tokens of the run, three picks, a window of 5.
+    n, scores = len(k), k @ q / math.sqrt(K)
+    block = np.arange(n) // 4
+    own, whole = block[-1], n // 4
+    compressed = softmax(np.array([scores[block == b].mean() for b in range(whole)])) if whole else np.zeros(0)
+    forced = {0, own, max(own - 1, 0)}
+    rest = sorted((b for b in range(whole) if b not in forced), key=lambda b: -compressed[b])
+    picked = np.isin(block, [*forced, *rest[: 3 - len(forced)]])
+    shares = sigmoid(x["gates"][seen[-1]])
+    one = np.append(np.repeat(compressed / 4, 4), np.zeros(n - 4 * whole))
+    return (
+        shares[0] * one
+        + shares[1] * softmax(np.where(picked, scores, -np.inf))
+        + shares[2] * softmax(np.where(np.arange(n) > n - 6, scores, -np.inf))
+    )
+
+
+def test_native_sparse_attention_is_the_sum_of_its_three_branches():
+    mechanism = NativeSparse(size=4, picks=3, window=5)
+    q, k, v, extra = inputs(mechanism, 90)
+    for keep, segment in packings(90, 4):
+        keep, segment = np.asarray(keep, bool), np.asarray(segment, np.int32)
+        y = causal(mechanism, q, k, v, keep=keep, segment=segment, **extra)
+        np.testing.assert_allclose(y, pairs(nsa, q, k, v, extra, keep, segment), atol=1e-10)
+
+
+def test_picking_all_blocks_alone_is_softmax_attention_in_native_sparse_attention_too():
+    q, k, v, _ = inputs(Softmax(), 50)
+    gates = np.tile(np.array([-1e4, 1e4, -1e4]), (50, 1))
+    y = causal(NativeSparse(size=8, picks=7, window=3), q, k, v, gates=gates)
+    np.testing.assert_allclose(y, causal(Softmax(), q, k, v), atol=1e-12)
 
 
 @pytest.mark.parametrize("one", [Delta(), GatedDelta(), Kda()], ids=["delta", "gated-delta", "kda"])
