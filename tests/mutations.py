@@ -25,6 +25,11 @@ def contract(name, *parts):
     return [*files, "-k", f"[{name}] or -{name}]"]
 
 
+def equation(words):
+    """The tests of mechanisms against their equations whose names hold a word."""
+    return ["tests/mechanisms/test_equations.py", "-k", words]
+
+
 def ops(*names):
     """The tests of ops."""
     return [f"tests/ops/test_{name}.py" for name in names]
@@ -290,7 +295,7 @@ BUGS = [
     Bug(
         "delta rule erases nothing of the state",
         "ops/delta.py",
-        "u = ahead - erased @ state",
+        "u = ahead - read @ state",
         "u = ahead",
         contract("delta", "forms"),
     ),
@@ -412,6 +417,188 @@ BUGS = [
         "return fits or [int(n == dearest)",
         "return [int(n == dearest)",
         ["tests/analysis/test_cost.py"],
+    ),
+    Bug(
+        "erased key without its strength in Gated DeltaNet-2",
+        "mechanisms/gated_delta2.py",
+        "self.strength(cast(erase)) * k",
+        "k",
+        equation("gated-delta-2"),
+    ),
+    Bug(
+        "value written without its gate in Gated DeltaNet-2",
+        "mechanisms/gated_delta2.py",
+        "jax.nn.sigmoid(cast(write)) * cast(v)",
+        "cast(v)",
+        equation("gated-delta-2"),
+    ),
+    Bug(
+        "strengths of at most one where negative eigenvalues are asked for",
+        "mechanisms/chunked.py",
+        "(2 if self.negative_eigenvalues else 1)",
+        "1",
+        equation("strength"),
+    ),
+    Bug(
+        "the state decays before every write of DeltaProduct",
+        "mechanisms/delta_product.py",
+        "first = jnp.pad(log_gates[:, None], ((0, 0), (0, n - 1), (0, 0)))",
+        "first = jnp.repeat(log_gates[:, None], n, axis=1)",
+        equation("delta-product"),
+    ),
+    Bug(
+        "DeltaProduct read after its first write",
+        "mechanisms/delta_product.py",
+        "return y[n - 1 :: n], memory",
+        "return y[::n], memory",
+        equation("delta-product"),
+    ),
+    Bug(
+        "HGRN2 writes all that it is given",
+        "mechanisms/hgrn2.py",
+        "decay.causal(memory, jax.nn.silu(q), written,",
+        "decay.causal(memory, jax.nn.silu(q), jnp.ones_like(written),",
+        equation("hgrn2"),
+    ),
+    Bug(
+        "denominator of mLSTM without its least value",
+        "ops/exponential_gates.py",
+        "jnp.maximum(jnp.abs(y[:, :, -1:]), jnp.exp(-level)[:, :, None])",
+        "jnp.abs(y[:, :, -1:])",
+        equation("mlstm"),
+    ),
+    Bug(
+        "denominator of mLSTM with its sign",
+        "ops/exponential_gates.py",
+        "jnp.abs(y[:, :, -1:])",
+        "y[:, :, -1:]",
+        equation("mlstm"),
+    ),
+    Bug(
+        "RWKV-7 reads the state after its decay",
+        "ops/diagonal_plus_low_rank.py",
+        "c * jnp.exp(-fade)",
+        "c",
+        equation("rwkv7"),
+    ),
+    Bug(
+        "RWKV-7 writes what it read without its strength",
+        "mechanisms/rwkv7.py",
+        "a * read, -read",
+        "read, -read",
+        equation("rwkv7"),
+    ),
+    Bug(
+        "a segment of Mamba begins with the state before it",
+        "ops/selective_scan.py",
+        "gates = jnp.where(begins[:, None, None], 0, gates)",
+        "",
+        equation("mamba"),
+    ),
+    Bug(
+        "forget gate of the key itself counted",
+        "ops/later_sums.py",
+        "jnp.tril(jnp.ones((size, size), x.dtype), -1)",
+        "jnp.tril(jnp.ones((size, size), x.dtype))",
+        equation("forgetting"),
+    ),
+    Bug(
+        "later sums within groups only",
+        "ops/later_sums.py",
+        "within += later_sums(groups.sum(axis=2))[:, :, None]",
+        "pass",
+        equation("forgetting"),
+    ),
+    Bug(
+        "sums of gates without what rounding left out",
+        "ops/precise_sums.py",
+        "+ (self.low[i][:, None] - self.low[j][None, :])",
+        "+ 0 * (self.low[i][:, None] - self.low[j][None, :])",
+        ops("precise_sums"),
+    ),
+    Bug(
+        "stick-breaking attends to the token itself",
+        "mechanisms/stick_breaking.py",
+        "if not self.attend_current:",
+        "if False:",
+        equation("stick-breaking"),
+    ),
+    Bug(
+        "blocks of stick-breaking forget what later blocks took",
+        "ops/stick_breaking.py",
+        "rest + left.sum(axis=1)",
+        "rest",
+        equation("blocks"),
+    ),
+    Bug(
+        "sink without a share by blocks",
+        "mechanisms/pattern_softmax.py",
+        "return y * jax.nn.sigmoid(",
+        "return y + 0 * jax.nn.sigmoid(",
+        equation("blocks"),
+    ),
+    Bug(
+        "PaTH transforms a key by its own token",
+        "mechanisms/path.py",
+        "jnp.arange(T, dtype=jnp.int32)[:, None] > jnp.arange(-N, T, dtype=jnp.int32)[None, :]",
+        "jnp.arange(T, dtype=jnp.int32)[:, None] >= jnp.arange(-N, T, dtype=jnp.int32)[None, :]",
+        equation("path"),
+    ),
+    Bug(
+        "lambda of differential attention without its start",
+        "mechanisms/differential.py",
+        "jnp.exp(one) - jnp.exp(other) + self.start_mix",
+        "jnp.exp(one) - jnp.exp(other)",
+        equation("differential"),
+    ),
+    Bug(
+        "slots decay by the gates of the key",
+        "ops/slots.py",
+        "* jnp.exp(cut(since)[:, :, 1])",
+        "",
+        equation("gsa"),
+    ),
+    Bug(
+        "regression without its ridge",
+        "ops/mesa.py",
+        "+ jnp.diag(ridge)[None, None]",
+        "+ 1e-9 * jnp.diag(ridge)[None, None]",
+        equation("mesa"),
+    ),
+    Bug(
+        "the own block picked only if it is among the best",
+        "mechanisms/moba.py",
+        "jnp.where(blocks.numbers == blocks.own[:, None], jnp.inf, jnp.where(visible, means, -jnp.inf))",
+        "jnp.where(visible, means, -jnp.inf)",
+        equation("picked"),
+    ),
+    Bug(
+        "compressed blocks that are not complete",
+        "mechanisms/nsa.py",
+        "visible & ((numbers + 1) * self.size - 1 <= jnp.asarray(i)[:, None])",
+        "visible",
+        equation("native"),
+    ),
+    Bug(
+        "sums of log-linear attention keep their level",
+        "ops/log_linear.py",
+        "one_hot(moved(count[None])[0])",
+        "one_hot(own)",
+        equation("log-linear"),
+    ),
+    Bug(
+        "the second direction not turned back",
+        "mechanisms/bidirectional.py",
+        "forward(columns) + reverse(forward(reverse(columns)))",
+        "forward(columns) + forward(reverse(columns))",
+        equation("directions"),
+    ),
+    Bug(
+        "products of two different components counted once",
+        "ops/feature/power.py",
+        "return columns, np.sqrt(orders)",
+        "return columns, np.ones(len(columns))",
+        ops("feature"),
     ),
 ]
 

@@ -115,4 +115,4 @@ class LogLinear(Recurrent):
         """Counts the pairs within a block, and one sum per level."""
         size = self.block if block is None else min(block, self.block)
         flops = log_linear.flops(T, K, V, self.count, size)
-        return Cost(flops, moved(T, T, K, V) + 4 * T * (1 + self.count), 4 * (self.count * K * V + 1))
+        return Cost(flops, moved(T, T, K, V) + 4 * T * (1 + self.count), 4 * self.count * K * V)

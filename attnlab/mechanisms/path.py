@@ -68,13 +68,14 @@ class Path(CausalPairwise):
     def update(self, memory, q, k, v, block, *, bias=None, path, beta):
         """Transforms the cached keys by the new tokens, and attends to all keys."""
         q, k, w, strength = self._ready(q, k, path, beta)
-        strength = jnp.where(jnp.asarray(block.keep), strength, 0)
+        # Padding transforms no key, and neither does a token that does not fit into the cache.
+        slot = memory.count + jnp.cumsum(jnp.asarray(block.keep), dtype=jnp.int32) - 1
+        kept = jnp.asarray(block.keep) & (slot < memory.k.shape[0])
+        strength = jnp.where(kept, strength, 0)
         scores, (old, new) = self._scores(q, k, memory.k.astype(q.dtype), w, strength)
-        before = memory.count
         cache, room, visible = replace(memory, k=old.astype(memory.k.dtype)).write(new, v, {}, block)
         # Scores of new keys belong to the slots in which the cache has put them.
-        slot = before + jnp.cumsum(jnp.asarray(block.keep), dtype=jnp.int32) - 1
-        target = jnp.where(jnp.asarray(block.keep), slot, cache.k.shape[0])
+        target = jnp.where(kept, slot, cache.k.shape[0])
         scores = scores[:, : len(old)].at[:, target].set(scores[:, len(old) :], mode="drop")
         weights = self._softmax(scores, q, visible, block.i, cache.i, bias)
         y = matmul(weights.astype(cache.v.dtype), cache.v).astype(v.dtype)

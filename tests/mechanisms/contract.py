@@ -101,9 +101,12 @@ def tokens_of(mechanism, extras):
     return {name: value for name, value in extras.items() if name in per_token(mechanism)}
 
 
-def cut(mechanism, extras, rows):
-    """The extras with their tokens restricted to some rows."""
-    return {name: value[rows] if name in per_token(mechanism) else value for name, value in extras.items()}
+def cut(mechanism, extras, keys, queries=None):
+    """The extras restricted to some keys and to some queries, which are those of the keys if not given."""
+    rows = dict.fromkeys(mechanism.tokens, keys) | dict.fromkeys(
+        mechanism.queries, keys if queries is None else queries
+    )
+    return {name: value[rows[name]] if name in rows else value for name, value in extras.items()}
 
 
 def spoil(x, keep, bad=jnp.nan):

@@ -22,6 +22,7 @@ from tests.mechanisms.contract import (
     inputs,
     near,
     packed,
+    per_token,
     refusal,
     spoil,
     stateful,
@@ -56,9 +57,9 @@ def test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient(name, k
             assert not np.any(y)
             return
         # The same without those keys at all.
-        few, back = run(k[keep], v[keep], cut(mechanism, extra, keep), Full(), j[keep])
+        few, back = run(k[keep], v[keep], cut(mechanism, extra, keep, slice(None)), Full(), j[keep])
         near(y, few)
-        near((dq, dk[keep], dv[keep], cut(mechanism, dextra, keep)), back)
+        near((dq, dk[keep], dv[keep], cut(mechanism, dextra, keep, slice(None))), back)
         assert not np.any(dk[~keep])
 
 
@@ -72,7 +73,7 @@ def test_padding_of_queries_and_keys_alike_changes_nothing(name, keep, bad):
         mask = KeyPadding(keep) & QueryPadding(keep)
         honoured(mechanism, mask, N, N)
         q, k, v, extra = inputs(mechanism, N)
-        dirty = {n: spoil(x, keep, bad) if n in mechanism.tokens else x for n, x in extra.items()}
+        dirty = {n: spoil(x, keep, bad) if n in per_token(mechanism) else x for n, x in extra.items()}
         y, back = attend_back(mechanism, TARGET, *(spoil(x, keep, bad) for x in (q, k, v)), dirty, mask)
         at = np.where(keep)[0].astype(np.int32)
         few, alone = attend_back(
@@ -136,7 +137,7 @@ def test_packed_sequences_do_not_meet(name, block):
             few, alone = by_itself(mechanism, TARGET, run)
             near(y[run], few)
             near([x[run] for x in back[:3]], alone[:3])
-            shared, own = split(alone[3], {n for n in alone[3] if n not in mechanism.tokens})
+            shared, own = split(alone[3], {n for n in alone[3] if n not in per_token(mechanism)})
             near({n: back[3][n][run] for n in own}, own)
             learned.append(shared)
         near({n: back[3][n] for n in shared}, jax.tree.map(lambda *x: sum(x), *learned))

@@ -126,8 +126,9 @@ def test_nothing_to_attend_to_and_nothing_that_attends(name):
     q, k, v, extra = inputs(mechanism, 3)
     none = cut(mechanism, extra, slice(0, 0))
     if refusal(mechanism, Full(), 3, 0) is None:
-        assert not np.any(attend(mechanism, q, k[:0], v[:0], **none))
-        assert attend(mechanism, q[:0], k, v, **extra).shape == (0, V)
+        some = slice(None)
+        assert not np.any(attend(mechanism, q, k[:0], v[:0], **cut(mechanism, extra, slice(0, 0), some)))
+        assert attend(mechanism, q[:0], k, v, **cut(mechanism, extra, some, slice(0, 0))).shape == (0, V)
     if mechanism.traits.decodes:
         for block in (None, 2):
             assert causal(mechanism, q[:0], k[:0], v[:0], block=block, **none).shape == (0, V)
@@ -142,6 +143,7 @@ def test_positions_given_are_those_used(name):
     y = attend(mechanism, q, k, v, Causal(), i=i, **extra)
     near(weights(mechanism, q, k, Causal(), i=i, **extra) @ v, y)
     # Positions that follow from the shapes, ends aligned, are those given in words.
+    extra = cut(mechanism, extra, slice(None), slice(0, 2))
     aligned = attend(mechanism, q[:2], k, v, Causal(), **extra)
     near(aligned, attend(mechanism, q[:2], k, v, Causal(), i=np.array([2, 3]), j=np.arange(4), **extra))
 

@@ -18,6 +18,7 @@ from tests.mechanisms.contract import (
     inputs,
     near,
     packed,
+    per_token,
     refusal,
     stateful,
 )
@@ -72,7 +73,7 @@ def test_gradients_agree_with_finite_differences(name):
 def _finite_with(mechanism, change):
     """Values and gradients stay finite for inputs changed so, in float32, forward and back."""
     q, k, v, extra = inputs(mechanism, N, dtype=jnp.float32)
-    tokens = {n: change(x) if n in mechanism.tokens else x for n, x in extra.items()}
+    tokens = {n: change(x) if n in per_token(mechanism) else x for n, x in extra.items()}
     target = TARGET.astype(np.float32)
     found = []
     if refusal(mechanism, KeyPadding(np.ones(N, bool)), N, N) is None:

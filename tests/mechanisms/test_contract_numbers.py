@@ -43,6 +43,7 @@ def test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count(name):
     constants = {n: x[0] for n, x in mechanism.heads(1).items()}
     learned = mechanism.initial(jax.random.key(0), width, width) | constants
     tokens = {n: jnp.zeros((S, *shape_of(s, width, width))) for n, s in mechanism.tokens.items()}
+    tokens |= {n: jnp.zeros((T, *shape_of(s, width, width))) for n, s in mechanism.queries.items()}
     if refusal(mechanism, Full(), T, S) is None:
         call, declared = attend.lower(mechanism, *shapes, **learned, **tokens), mechanism.cost(T, S, width, width)
     else:
