@@ -14,15 +14,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
 from attnlab.storage.fsync import fsync_folder
+from attnlab.storage.json_file import JsonObject
 from attnlab.training import manifest
 from attnlab.training.manifest import CheckpointError, DamagedError
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 __all__ = ["CheckpointError", "Checkpoints", "DamagedError", "Keep"]
 
@@ -84,7 +88,7 @@ class Checkpoints:
         names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
-    def save(self, step: int, state: PyTree, facts: dict[str, Any], selection_score: float | None = None) -> None:
+    def save(self, step: int, state: PyTree, facts: JsonObject, selection_score: float | None = None) -> None:
         """Write a checkpoint, completely or not at all, then remove those that need not be kept.
 
         Checkpoints of later steps are removed too: they exist only if they could not be used and training continued
@@ -130,7 +134,7 @@ class Checkpoints:
                 "or train in another --out and keep fewer (train.keep_last, train.keep_best, train.keep_every)"
             )
 
-    def restore(self, target: PyTree) -> tuple[int, PyTree, dict[str, Any]] | None:
+    def restore(self, target: PyTree) -> tuple[int, PyTree, JsonObject] | None:
         """Restore the newest checkpoint that passes verification.
 
         A damaged checkpoint is reported to `note` and skipped.
@@ -176,7 +180,7 @@ class Checkpoints:
             raise CheckpointError(f"no checkpoint in {self.folder} has a validation score")
         return max(known)[1]
 
-    def read(self, step: int, target: PyTree) -> tuple[PyTree, dict[str, Any]]:
+    def read(self, step: int, target: PyTree) -> tuple[PyTree, JsonObject]:
         """Returns the state and the facts of one step.
 
         Raises:
@@ -281,16 +285,20 @@ def _ignore_late_writes() -> None:
     These threads report to an event loop that is closed by then. Python passes the resulting error to
     `sys.unraisablehook`.
     """
-    before = sys.unraisablehook
-    if getattr(before, "__name__", "") == "ignoring_late_writes":
-        return
+    if not isinstance(sys.unraisablehook, _WithoutLateWrites):
+        sys.unraisablehook = _WithoutLateWrites(sys.unraisablehook)
 
-    def ignoring_late_writes(unraisable):
+
+@dataclass(frozen=True)
+class _WithoutLateWrites:
+    """The hook `sys.unraisablehook` of before, without the errors of late writes."""
+
+    before: Callable[[UnraisableHookArgs], object]
+
+    def __call__(self, unraisable: UnraisableHookArgs) -> None:
         error = unraisable.exc_value
         if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
-            before(unraisable)
-
-    sys.unraisablehook = ignoring_late_writes
+            self.before(unraisable)
 
 
 def _read(folder: Path, target: PyTree) -> PyTree:
@@ -312,12 +320,12 @@ def flatten(tree: PyTree) -> dict[str, np.ndarray]:
     return {jax.tree_util.keystr(path): _plain(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
-def unflatten(values: dict[str, Any], target: PyTree) -> PyTree:
+def unflatten(values: dict[str, np.ndarray], target: PyTree) -> PyTree:
     """Returns a tree like `target` with the values of `flatten`."""
 
     def leaf(path, like):
-        value = values[jax.tree_util.keystr(path)]
-        return jax.random.wrap_key_data(value) if _is_key(like) else jax.numpy.asarray(value)
+        value = jax.numpy.asarray(values[jax.tree_util.keystr(path)])
+        return jax.random.wrap_key_data(value) if _is_key(like) else value
 
     return jax.tree_util.tree_map_with_path(leaf, target)
 
@@ -328,9 +336,9 @@ def _keys(state: PyTree) -> dict[str, list]:
     return {jax.tree_util.keystr(path): _plain(leaf).tolist() for path, leaf in leaves if _is_key(leaf)}
 
 
-def _is_key(leaf: Any) -> bool:
+def _is_key(leaf: jax.Array | jax.ShapeDtypeStruct) -> bool:
     return jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _plain(leaf: Any) -> np.ndarray:
+def _plain(leaf: jax.Array) -> np.ndarray:
     return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)

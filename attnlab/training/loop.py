@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from attnlab.storage.json_file import JsonObject
 from attnlab.system.signals import Interrupted, collected, reached
 from attnlab.training.averaging import accumulate_mean, averaged, averaged_steps
 from attnlab.training.checkpoints import Checkpoints
@@ -116,7 +116,7 @@ def fit(
 class _Watch:
     """Measures the training time across restarts, the time of a step without compilation, and the memory."""
 
-    def __init__(self, trainer: Trainer, before: dict[str, Any]):
+    def __init__(self, trainer: Trainer, before: JsonObject):
         self.trainer, self.before = trainer, before
         self.began, self.step_seconds = time.perf_counter(), []
 
@@ -133,7 +133,7 @@ class _Watch:
         """The training time so far in seconds, including earlier runs."""
         return self.before["seconds"] + time.perf_counter() - self.began
 
-    def elapsed(self) -> dict[str, Any]:
+    def elapsed(self) -> JsonObject:
         """Returns the total and compilation seconds, and the seconds and bytes of a step, under the names in `Fitted`.
 
         If no step was made since the restart, the step time and memory are those of the earlier run.
@@ -150,7 +150,7 @@ class _Watch:
         }
 
 
-def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[State, int, dict[str, Any]]:
+def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[State, int, JsonObject]:
     """Returns the state to start from, its step, and the facts of its checkpoint."""
     nothing = {"seconds": 0.0, "compile_seconds": 0.0}
     checkpoints.sweep()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class Progress(Protocol):
@@ -13,7 +13,7 @@ class Progress(Protocol):
     Steps count from 0 for each variant. Times are in seconds.
     """
 
-    def waiting(self, what: str) -> AbstractContextManager[Any]:
+    def waiting(self, what: str) -> AbstractContextManager[object]:
         """Returns a context in which the preparation `what` is shown, before the first variant.
 
         The line is transient, because the preparation may end with a refusal.

@@ -11,7 +11,7 @@ import pytest
 
 import attnlab
 from attnlab.cli.main import main
-from attnlab.cli.options import VERBS
+from attnlab.cli.verbs import VERBS
 from attnlab.system.signals import Interrupted
 from tests.lab.looked import FOUND
 

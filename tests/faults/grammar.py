@@ -15,7 +15,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from attnlab import registry
-from attnlab.cli.options import VERBS, Parser
+from attnlab.cli.parser import Parser
+from attnlab.cli.verbs import VERBS
 from attnlab.decoding import Beam
 from attnlab.lab.planning.summary import flat
 from attnlab.lab.study import serialize

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from attnlab import lab
-from attnlab.cli.options import VERBS
+from attnlab.cli.verbs import VERBS
 
 
 def test_an_unknown_name_is_no_attribute():

@@ -1,14 +1,19 @@
 """PNG and JPEG files, with checks on which files are accepted."""
 
+from __future__ import annotations
+
 import io
 import math
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnlab.data.io.files import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 FORMATS = ("JPEG", "PNG")
 SUFFIXES = (".jpg", ".jpeg", ".png")  # of file names
@@ -17,7 +22,7 @@ PIXELS = 1 << 26  # the largest number of pixels, checked before decoding
 ORIENTATION, UPRIGHT = 0x0112, range(0, 2)  # the EXIF tag, and its values for an image that need not be rotated
 
 
-def opened(content: bytes, path: str | Path) -> Any:
+def opened(content: bytes, path: str | Path) -> Image:
     """Returns Pillow's decoded image of a JPEG or PNG file.
 
     Raises:
