@@ -11,10 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import BinaryIO, TextIO, cast
 
 
 class OutputError(Exception):
@@ -52,7 +49,7 @@ class _Raw(io.RawIOBase):
             raise OSError(errno.EBADF, "the stream is closed")
         return self.under.fileno()
 
-    def write(self, content: ReadableBuffer) -> int | None:
+    def write(self, content) -> int | None:
         """Write the content, or discard it after an error. Raises OSError the first time, unless `lost` is given."""
         if self.error is None:
             try:

@@ -31,7 +31,7 @@ COMMANDS = sorted({
         for command in COMMANDS
     ],
 )
-def test_it_can_be_set_out(command):
+def test_every_documented_command_can_be_planned(command):
     file, *fields = command
     study = apply(load_study(ROOT / "experiments" / file), fields)
     assert study.variants()

@@ -79,7 +79,7 @@ def options() -> dict[str, list[str]]:
     """The options of each verb, but for those that end it, or show tracebacks."""
     found, last = {}, {"--debug", "-h", "--help"}
     for name, verb in VERBS.items():
-        parser = Parser(prog=name)
+        parser = Parser(name, verb.takes, verb.does)
         verb.declare(parser)
         known = [option for each in parser._actions for option in each.option_strings]
         found[name] = [option for option in known if option not in last]

@@ -306,9 +306,9 @@ def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
 def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied, name):
     path = copied / "small" / "softmax" / f"{name}.json"
     path.write_text("{")
-    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove only that file|set --out DIR to train)"):
+    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove only that file|train the run again)"):
         run(ONE, copied)
-    with pytest.raises(FolderError, match=r"(remove only that file|set --out DIR to train)"):
+    with pytest.raises(FolderError, match=r"(remove only that file|train the run again)"):
         load(path.parent)
     assert run(ONE, copied, fresh=True).code == 0
     assert RunFolder(path.parent).read(name)

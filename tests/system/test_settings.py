@@ -97,7 +97,7 @@ def test_a_page_and_a_table_of_runs_under_different_settings_say_so(tmp_path):
     assert "the runs used different settings: jax_enable_x64 is 0 in few, 1 in many" in console.export_text()
 
 
-def test_what_older_records_do_not_tell_is_not_compared():
+def test_settings_missing_in_older_records_are_not_compared():
     assert mixed({"a": {}, "b": {"jax_enable_x64": True}}) == []
     last = {"xla_flags": "", "later": [{"step": 3, "xla_flags": "--xla_a"}]}
     assert mixed({"a": last, "b": {"xla_flags": ""}, "c": {"xla_flags": ""}, "d": {"xla_flags": ""}}) == [
@@ -171,7 +171,7 @@ CAUSES = [
 
 
 @pytest.mark.parametrize(("cause", "harm", "error", "damaged", "words"), CAUSES, ids=[case[0] for case in CAUSES])
-def test_only_damage_is_told_with_the_advice_to_train_anew(tmp_path, monkeypatch, cause, harm, error, damaged, words):
+def test_only_damage_comes_with_the_advice_to_train_again(tmp_path, monkeypatch, cause, harm, error, damaged, words):
     with pytest.raises(RuntimeError, match="stopped here"):
         run(STUDY, tmp_path, progress=Stopping(8))
     folder = tmp_path / "moved" / "base" / "checkpoints"
@@ -215,7 +215,7 @@ def broken(error):
     raise error
 
 
-def test_a_damaged_record_of_the_environment_keeps_nobody_from_the_model(tmp_path):
+def test_a_damaged_environment_record_does_not_prevent_loading(tmp_path):
     folder = RunFolder(run(STUDY, tmp_path).folder / "base")
     folder.file("environment").write_text("{}")
     load(folder.path)

@@ -55,6 +55,6 @@ def test_eight_devices_compute_what_one_computes(model):
     ("lanes", "examples", "count", "shape"),
     [(8, 32, 8, (8, 1)), (6, 32, 8, (2, 4)), (6, 32, 4, (2, 2)), (3, 9, 6, (3, 1)), (5, 32, 3, None)],
 )
-def test_no_device_has_more_to_do_than_another(lanes, examples, count, shape):
+def test_devices_divide_lanes_and_examples_evenly(lanes, examples, count, shape):
     found = devices(lanes, examples, jax.devices() * count)
     assert (None if found is None else found.mesh.devices.shape) == shape

@@ -88,7 +88,7 @@ def test_weight_decay_reaches_matrices_alone(name):
             np.testing.assert_array_equal(new, old, err_msg=path)
 
 
-def test_on_request_it_reaches_all():
+def test_decay_all_applies_to_every_parameter():
     for (path, _, old), (_, _, new) in zip(
         *map(named, lanes(MADE["layers"], replace(TRAIN, decay_all=True))), strict=True
     ):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.data.io.files import DataError
+from attnlab.data.io.files import DataError, contents, user_path
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -53,3 +53,24 @@ def opened(content: bytes, path: str | Path) -> Image:
     except Exception as error:
         raise DataError(f"{path} is damaged or not a JPEG or PNG: {' '.join(str(error).split())}") from error
     return found
+
+
+def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
+    """Reads a PNG or JPEG file as an image of a given shape.
+
+    Args:
+      name: the file.
+      like: the shape (H, W, C). One channel is grayscale, three are red, green and blue.
+
+    Returns:
+      The image [H W C] uint8.
+
+    Raises:
+      DataError: as `opened`, and if the image has another size. It is not resized.
+    """
+    path = user_path(name)
+    height, width, channels = like
+    picture = opened(contents(path, unpack=False), path)
+    if picture.size != (width, height):
+        raise DataError(f"{path} has {picture.height} × {picture.width} pixels; expected {height} × {width}")
+    return np.asarray(picture.convert("L" if channels == 1 else "RGB")).reshape(like)

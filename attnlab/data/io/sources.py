@@ -5,9 +5,10 @@ from pathlib import Path
 
 from attnlab.data.audio import spoken
 from attnlab.data.graphs import cora
-from attnlab.data.images import cells, images
+from attnlab.data.images import cells, fashion
 from attnlab.data.io.bundles import Bundle
-from attnlab.data.io.files import DataError, Source, fetch, locate, verified
+from attnlab.data.io.files import DataError
+from attnlab.data.io.published import Source, fetch, locate, verified
 from attnlab.data.names import check
 from attnlab.data.text import cmudict, multi30k, scan, sentences, shakespeare, sigmorphon
 
@@ -15,11 +16,11 @@ SOURCES: dict[str, tuple[Source | Bundle, ...]] = {
     "bccd": cells.SOURCES,
     "cmudict": cmudict.SOURCES,
     "cora": cora.SOURCES,
-    "fashion_mnist": images.SOURCES,
+    "fashion_mnist": tuple(fashion.SOURCES.values()),
     "fsdd": spoken.SOURCES,
     "multi30k": tuple(multi30k.SOURCES.values()),
-    "scan": scan.SOURCES,
-    "sigmorphon2020_g2p": sigmorphon.SOURCES,
+    "scan": tuple(scan.SOURCES.values()),
+    "sigmorphon2020_g2p": tuple(sigmorphon.SOURCES.values()),
     "text_classification": tuple(sentences.SOURCES.values()),
     "tiny_shakespeare": shakespeare.SOURCES,
 }

@@ -15,6 +15,8 @@ from attnlab.storage.json_file import dumps
 from attnlab.tasks.base.task import TaskData
 from attnlab.training.checkpoints import Checkpoints
 
+ANEW = "train the run again: attnlab run with --out DIR in another folder, or with --fresh in this one"
+
 
 def experiment_of(folder: RunFolder, written: dict[str, Any]) -> Experiment:
     """Return the experiment in the content of `experiment.json`. Raises FolderError if it cannot be read back."""
@@ -48,8 +50,17 @@ def read_file(folder: RunFolder, name: str) -> dict[str, Any] | None:
         return folder.read(name)
     except FolderError as error:
         # After an OSError, for example a missing permission, the remedy would not help.
-        hint = "" if isinstance(error.__cause__, OSError) else f"; {MENDED[name]}"
+        hint = "" if isinstance(error.__cause__, OSError) else f"; {_remedy(folder, name)}"
         raise FolderError(f"{error}{hint}") from error
+
+
+def _remedy(folder: RunFolder, name: str) -> str:
+    """Return what recovers a damaged file of a run."""
+    if name == "result" and Checkpoints(folder.path / "checkpoints").steps():
+        return "remove only that file, and attnlab run evaluates the last checkpoint again"
+    if name == "vocabulary" and not folder.file("result").exists():
+        return "remove only that file, and attnlab run writes it again from the data"
+    return ANEW
 
 
 def environment_of(folder: RunFolder) -> dict[str, Any]:
@@ -99,14 +110,3 @@ def _vocabulary(folder: RunFolder) -> dict[str, Any]:
     if (found := read_file(folder, "vocabulary")) is None:
         raise FolderError(f"{folder.file('vocabulary')} is missing; restore it, or train the run again with --out DIR")
     return found
-
-
-ANEW = "set --out DIR to train the run again in another folder, or --fresh to replace it"
-
-
-# The remedy for each file of a run that is damaged. The checkpoints may be intact.
-MENDED = {
-    "experiment": ANEW,
-    "vocabulary": "remove only that file, and attnlab run writes it again from the data, unless the run is finished",
-    "result": "remove only that file, and attnlab run evaluates the last checkpoint again",
-}

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from attnlab.data import names
-from attnlab.data.text.parallel import EMPTY
+from attnlab.data.text.corpus import EMPTY
 from attnlab.lab.runs.answer_table import lines
 from attnlab.lab.statistics import summaries
 from attnlab.lab.trained.load import Restored, Step, lanes_of, restored, unfinished

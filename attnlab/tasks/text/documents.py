@@ -11,10 +11,10 @@ import numpy as np
 from attnlab.data import names
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS
-from attnlab.data.text import documents, parallel, sentences
+from attnlab.data.text import documents, sentences
+from attnlab.data.text.corpus import EMPTY, Limit
 from attnlab.data.text.example import Parts
 from attnlab.data.text.listed import utf8
-from attnlab.data.text.parallel import Limit
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.stream import GeneratedData
 from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
@@ -85,7 +85,7 @@ class Documents(Task):
 
     def __post_init__(self):
         names.check("task.text", self.text, TEXTS)
-        names.check("task.empty", self.empty, parallel.EMPTY)
+        names.check("task.empty", self.empty, EMPTY)
         checks.counts(self, ["kinds"], least=2, most=64)
         if not 0 < self.tilt <= 8:
             raise ValueError(f"task.tilt={self.tilt!r} must be above 0 and at most 8")

@@ -12,9 +12,9 @@ from attnlab.data import names
 from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.data.text import parallel
+from attnlab.data.text.corpus import EMPTY, Corpus, Limit, skipped
 from attnlab.data.text.example import Example, Symbols
 from attnlab.data.text.marks import DEFAULT, SHOWN, SOURCE_MARKS, mark_count, marked
-from attnlab.data.text.parallel import Corpus, Limit
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.task import Batch, Pairs, Task
@@ -193,7 +193,7 @@ class PairTask(Task):
 
     def __post_init__(self):
         names.check("task.source_marks", self.source_marks, SOURCE_MARKS)
-        names.check("task.empty", self.empty, parallel.EMPTY)
+        names.check("task.empty", self.empty, EMPTY)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def halves(empty: str) -> list[int] | None:
 
 def left_out(half: Mapping[str, list[int] | None]) -> list[str]:
     """Returns a message for each file with lines that were left out because one side is empty."""
-    return [note for path, numbers in half.items() for note in parallel.skipped(path, numbers or [])]
+    return [note for path, numbers in half.items() for note in skipped(path, numbers or [])]
 
 
 def written(symbols: Symbols) -> str:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from attnlab.data import names, repeats
 from attnlab.data.names import PARTS
 from attnlab.data.synthetic import questions
-from attnlab.data.text import parallel, sentences
+from attnlab.data.text import sentences
+from attnlab.data.text.corpus import EMPTY, LONGER, Corpus, Limit
 from attnlab.data.text.example import Example, Parts
-from attnlab.data.text.parallel import Corpus, Limit
 from attnlab.data.text.units import TokenizerSpec, Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
@@ -55,7 +55,7 @@ class SentenceTask(Task):
         checks.counts(self, ["least"])
         checks.units(self)
         checks.buckets(self)
-        names.check("task.empty", self.empty, parallel.EMPTY)
+        names.check("task.empty", self.empty, EMPTY)
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share <= 1:
             raise ValueError(f"task.share={self.share!r} must be above 0 and at most 1")
         if self.unlabelled and not self.masked:
@@ -173,7 +173,7 @@ class Sentences(SentenceTask):
         super().__post_init__()
         names.check("task.encoding", self.encoding, sentences.ENCODINGS)
         checks.counts(self, ["longest"], least=0)
-        names.check("task.longer", self.longer, parallel.LONGER)
+        names.check("task.longer", self.longer, LONGER)
 
     def read(self, text: str) -> str:
         """Returns an input of a user without surrounding white space."""

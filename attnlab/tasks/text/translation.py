@@ -7,8 +7,8 @@ from typing import Any
 
 from attnlab.data import names
 from attnlab.data.text import moses, multi30k, parallel
+from attnlab.data.text.corpus import LONGER, Limit
 from attnlab.data.text.example import Example
-from attnlab.data.text.parallel import Limit
 from attnlab.data.text.units import Bpe, Characters, TokenizerSpec
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.headline import AUTO, METRICS, headline
@@ -139,7 +139,7 @@ class Parallel(PairTask):
             )
         if self.joint and self.target_units is not None:
             raise ValueError("task.joint=True learns one vocabulary for both sides; remove task.target_units")
-        names.check("task.longer", self.longer, parallel.LONGER)
+        names.check("task.longer", self.longer, LONGER)
         names.check("task.metric", self.metric, METRICS)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data.images.images import Labelled
+from attnlab.data.images.labelled import Labelled
 from attnlab.data.rng import generator
 
 CHANNELS, FEATURES = (16, 32), 64

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.data import repeats
-from attnlab.data.images import asked, images
-from attnlab.data.images.images import Labelled
+from attnlab.data.images import fashion, idx_files, inference
+from attnlab.data.images.labelled import Labelled, agreed
+from attnlab.data.images.sampling import divided
 from attnlab.data.io import files
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS
@@ -24,9 +25,9 @@ class ImageTask(Task):
     def with_test(self, problem: Any, file: str) -> ImageData:
         """Returns the data with the images of a file, a folder or a table as the test part.
 
-        See `attnlab.data.images.asked` for the formats.
+        See `attnlab.data.images.inference` for the formats.
         """
-        return problem.with_test(*asked.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
+        return problem.with_test(*inference.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class FashionMNIST(ImageTask):
 
     def load(self) -> ImageData:
         """Read the images. They are downloaded if they are not available locally."""
-        found = images.fashion()
-        train, valid = images.divided(found["train"], self.held)
-        return _problem(self, {"train": train, "valid": valid, "test": found["test"]}, images.CLASSES)
+        found = fashion.parts()
+        train, valid = divided(found["train"], self.held)
+        return _problem(self, {"train": train, "valid": valid, "test": found["test"]}, fashion.CLASSES)
 
 
 @dataclass(frozen=True)
@@ -111,17 +112,17 @@ class Images(ImageTask):
             raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
         if names["train"] and files.user_path(names["train"]).is_dir():
             names["test"] = names["test"] or names["train"]
-            if images.holds(names["train"], "valid"):
+            if idx_files.holds(names["train"], "valid"):
                 names["valid"] = names["valid"] or names["train"]
         for part in ("train", "test"):
             if not names[part]:
                 raise ValueError(f"task.{part}={names[part]!r} must be the path of a file or folder")
-        repeats.distinct({part: images.chosen(name, part) for part, name in names.items() if name})
-        parts = {part: images.read_user_images(name, part) for part, name in names.items() if name}
+        repeats.distinct({part: idx_files.chosen(name, part) for part, name in names.items() if name})
+        parts = {part: idx_files.read_user_images(name, part) for part, name in names.items() if name}
         called = {part: f"{name} ({part})" for part, name in names.items()}
-        classes = tuple(map(str, range(images.agreed(parts, called))))
+        classes = tuple(map(str, range(agreed(parts, called))))
         if "valid" not in parts:
-            parts["train"], parts["valid"] = images.divided(parts["train"], self.held)
+            parts["train"], parts["valid"] = divided(parts["train"], self.held)
         return _problem(self, parts, classes)
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab.data.batches import Buckets
-from attnlab.data.images import images
-from attnlab.data.images.images import Labelled
+from attnlab.data.images import photos, sampling
+from attnlab.data.images.labelled import Labelled, absent
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
@@ -67,18 +67,18 @@ class ImageData(ClassificationData):
         some = train.images[:: max(1, len(train.images) // 10_000)].astype(np.float32)
         level = some.mean(axis=(0, 1, 2), keepdims=True), some.std(axis=(0, 1, 2), keepdims=True)
         self._mean, self._deviation = level[0], np.maximum(level[1], 1)
-        self._rows = lru_cache(maxsize=64)(lambda seed: images.portion(train.labels, share, seed))
+        self._rows = lru_cache(maxsize=64)(lambda seed: sampling.portion(train.labels, share, seed))
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
         alike = {part: [hash(image.tobytes()) for image in held.images] for part, held in parts.items()}
-        self.notes = (*images.absent(parts, self.classes), *images.scarce(train, share), *repeated(alike))
+        self.notes = (*absent(parts, self.classes), *sampling.scarce(train, share), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Returns {"source": [B H W C] uint8, "label": [B] int32}."""
         rows = self._rows(seed)[self._order.batch(seed, step, size)[0]]
         train = self.parts["train"]
         random = generator(seed, step, *self._change)
-        return {"source": images.augmented(train.images[rows], random, *self._change), "label": train.labels[rows]}
+        return {"source": sampling.augmented(train.images[rows], random, *self._change), "label": train.labels[rows]}
 
     def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
         """Returns the model's scores of the classes, [B classes]. Images given as bytes are normalised here."""
@@ -112,7 +112,7 @@ class ImageData(ClassificationData):
             part, n = found
             return {"source": self._given(self.parts[part].images[n : n + 1])}
         like = self.parts["train"].images.shape[1:]
-        return {"source": self._given(images.read(text.strip(), like)[None])}
+        return {"source": self._given(photos.read(text.strip(), like)[None])}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the numbers of the pixels. A model that reads patches has fewer positions."""

@@ -4,8 +4,8 @@ import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text import parallel
+from attnlab.data.text.corpus import Limit
 from attnlab.data.text.example import Example
-from attnlab.data.text.parallel import Limit
 
 TABLE = "ein hund\ta dog\nzwei katzen\ttwo cats\n"
 PAIRS = [Example("ein hund", ("a dog",)), Example("zwei katzen", ("two cats",))]
@@ -57,7 +57,7 @@ def test_two_files_line_by_line_either_of_them_gzipped(write):
         TABLE.replace("\t", "  \t "),
     ],
 )
-def test_what_editors_leave_is_accepted(write, two, table):
+def test_byte_order_marks_and_line_ends_of_editors_are_accepted(write, two, table):
     assert parallel.pairs(write("own.tsv", table)).examples == PAIRS
     bom = "\ufeff" * table.startswith("\ufeff")
     rows = [row.split("\t") for row in table.removeprefix("\ufeff").splitlines(keepends=True)]

@@ -5,8 +5,8 @@ import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text import sentences
+from attnlab.data.text.corpus import Limit
 from attnlab.data.text.example import Example
-from attnlab.data.text.parallel import Limit
 
 LINES = "good a fine film\nbad\tdull  and long\n\ngood so short\n"
 EXAMPLES = [Example("a fine film", ("good",)), Example("dull and long", ("bad",)), Example("so short", ("good",))]
@@ -145,7 +145,7 @@ def test_classes_of_the_parts_are_compared(write):
         sentences.compared({"train": train, "valid": train, "test": strange})
 
 
-def test_a_heading_among_the_sentences_is_asked_about(write):
+def test_a_heading_among_the_sentences_is_noted(write):
     def notes(rows: str) -> list[str]:
         found = sentences.corpus(write("headed.txt", rows))
         return sentences.compared(dict.fromkeys(("train", "valid", "test"), found))

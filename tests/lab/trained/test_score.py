@@ -20,7 +20,7 @@ from attnlab.tasks import Boxes, CMUdict, Images, Nodes, Recall, Sentences, Soun
 from attnlab.tasks.text.translation import Parallel
 from attnlab.training.config import Train
 from tests.data.audio.test_recordings import put, tone
-from tests.data.images.test_images import idx, written
+from tests.data.images.test_idx_files import idx, written
 
 PARTS = ("train", "valid", "test")
 SMALL = {"width": 8, "heads": 2, "layers": 1}

@@ -4,7 +4,7 @@ import pytest
 from attnlab.data.io.files import DataError
 from attnlab.tasks.base.task import Classes, Image
 from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
-from tests.data.images.test_images import drawn, idx, written
+from tests.data.images.test_idx_files import drawn, idx, written
 
 
 def test_figures_need_no_files():

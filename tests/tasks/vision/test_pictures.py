@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnlab.data.images.images import Labelled
+from attnlab.data.images.labelled import Labelled
 from attnlab.data.io.files import DataError
 from attnlab.tasks.vision.pictures import Augmentation, ImageData
 
