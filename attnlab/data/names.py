@@ -2,7 +2,8 @@
 
 import unicodedata
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from attnlab.registry import unknown
 
 PARTS = ("train", "valid", "test")  # the parts of a data set; the last two are for evaluation
 
@@ -23,11 +24,8 @@ def check(field: str, name: str, known: Iterable[str]) -> None:
     Raises:
       ValueError: if `name` is not known. The message has the field, the nearest known name and all known names.
     """
-    known = list(known)
-    if name not in known:
-        near = get_close_matches(str(name), known, n=1, cutoff=0.4)
-        hint = f"; nearest: {near[0]!r}" if near else ""
-        raise ValueError(f"{field}={name!r} is not known{hint}; known: {', '.join(known)}")
+    if name not in (known := list(known)):
+        raise ValueError(unknown(f"{field}={name!r} is not known", str(name), known))
 
 
 def check_part(part: str, limit: int | None) -> None:

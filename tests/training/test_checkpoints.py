@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep, in_utf8
+from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
 from attnlab.training.manifest import read
+from attnlab.training.state_files import in_utf8
 
 STATE = {"w": jnp.arange(6.0).reshape(2, 3), "key": jax.random.key(7), "step": jnp.int32(3)}
 

@@ -58,6 +58,14 @@ def read(source: Source) -> bytes:
     return fetch(source)[1] if path is None else verified(source, path)
 
 
+def find(source: Source) -> tuple[Path, str]:
+    """Returns the path of `source`, and "verified" if it was on disk or "fetched"; raises DataError as `read`."""
+    if (path := locate(source)) is None:
+        return fetch(source)[0], "fetched"
+    verified(source, path)
+    return path, "verified"
+
+
 def locate(source: Source) -> Path | None:
     """Returns the path of `source` in `$ATTNLAB_DATA` or else in the user's cache, or None. Verifies nothing."""
     names = (source.file, source.file + ".gz")
