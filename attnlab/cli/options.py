@@ -26,25 +26,19 @@ def list_names(parser: Parser) -> None:
 def show(parser: Parser) -> None:
     """Add the arguments of `attnlab show`."""
     _experiment(parser)
-    parser.add_argument(
-        "--roofline", action="store_true", help="also print which operations are compute-bound and which memory-bound"
-    )
+    words = "also print which operations are compute-bound and which memory-bound"
+    parser.add_argument("--roofline", action="store_true", help=words)
 
 
 def run(parser: Parser) -> None:
     """Add the arguments of `attnlab run`."""
     _experiment(parser)
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("runs"), help="folder for the results (default: runs/)"
-    )
+    add = parser.add_argument
+    add("--out", metavar="DIR", type=Path, default=Path("runs"), help="folder for the results (default: runs/)")
     _device_option(parser)
-    parser.add_argument(
-        "--quick", action="store_true", help="train a preview of a minute or two; its numbers are not meaningful"
-    )
-    parser.add_argument("--fresh", action="store_true", help="delete earlier results of these variants and start again")
-    parser.add_argument(
-        "--workers", metavar="N", type=int, default=1, help="processes that share the variants (default: 1)"
-    )
+    add("--quick", action="store_true", help="train a preview of a minute or two; its numbers are not meaningful")
+    add("--fresh", action="store_true", help="delete earlier results of these variants and start again")
+    add("--workers", metavar="N", type=int, default=1, help="processes that share the variants (default: 1)")
 
 
 def sample(parser: Parser) -> None:
