@@ -1,4 +1,4 @@
-"""Every command that the README or an experiment writes down can be set out: its fields exist, its match is found."""
+"""Every command in the README and the experiments can be planned: its fields exist, and variants can be matched."""
 
 import re
 from contextlib import suppress

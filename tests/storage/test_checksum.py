@@ -1,4 +1,4 @@
-"""Any flipped bit of a sealed object or row is found, and so is what was lost, moved or taken from another."""
+"""Checksums detect every flipped bit, and lost, moved or foreign rows."""
 
 import json
 

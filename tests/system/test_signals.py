@@ -1,4 +1,4 @@
-"""What a first and a second signal do; a process of its own where it would end ours."""
+"""The effect of a first and a second signal. Tests that would end this process use another one."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ with raised("before the first step", tell) if "raised" in sys.argv else collecte
 
 @contextmanager
 def busy(*how):
-    """A process that stands within a library, where it hears of signals."""
+    """A process that waits in a library while a signal arrives."""
     command = [sys.executable, "-c", BUSY, *how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -40,7 +40,7 @@ def busy(*how):
 
 @pytest.fixture(autouse=True)
 def heard(monkeypatch):
-    """Where the tests run in the background, SIGINT may be ignored; here it is not."""
+    """Enable SIGINT, which is ignored if the tests run in the background."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
     for number in before:
         if before[number] == signal.SIG_IGN:

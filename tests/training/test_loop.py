@@ -1,4 +1,4 @@
-"""Training as a whole: recording, saving, going on after a stop to the same bits."""
+"""The training loop: it records, saves, and continues after an interruption with the same bits."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.training.toy import Bigram
 
 
 class Listener:
-    """Progress that remembers, and stops training at a step by a signal."""
+    """Progress that records its events, and stops training at a step by a signal."""
 
     def __init__(self, stop=None):
         self.stop, self.evaluations, self.saves, self.notes = stop, [], [], []

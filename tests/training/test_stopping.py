@@ -1,4 +1,4 @@
-"""Lanes that are done before the last step."""
+"""Early stopping of lanes."""
 
 from dataclasses import replace
 
