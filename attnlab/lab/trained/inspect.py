@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from attnlab.analysis.totals import totals
 from attnlab.data.io.files import DataError
 from attnlab.lab.study.values import text as words
 from attnlab.lab.trained.decoding import DivergedError
-from attnlab.lab.trained.example import TeacherForcedExample, axis, check, forced, inputs
+from attnlab.lab.trained.example import TeacherForcedExample, attentions, axis, check, forced, observed
 from attnlab.lab.trained.history import history
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
@@ -73,27 +72,16 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
     }
 
 
-def _seen(model: Any, example: TeacherForcedExample, look: Callable = attention_maps) -> dict[str, np.ndarray]:
-    """Compute the maps of a model on an example, `[L H T S]` by name, without padding, or what `look` returns."""
-    maps = look(model, *example.inputs)
-    trimmed = {}
-    # In the order in which the model computes them.
-    for name, (rows, columns) in example.axes.items():
-        if maps.get(name) is not None:
-            trimmed[name] = np.asarray(maps[name], np.float64)[:, :, : len(rows), : len(columns)]
-    return trimmed
-
-
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
     """Compute every map of the tested model, with its figures."""
-    seen, scored = (_seen(found.model, example, look) for look in (attention_maps, scores))
+    seen, scored = (observed(found.model, example, look) for look in (attention_maps, scores))
     divisors = totals(found.experiment.model, found.model, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
         raise DivergedError("the model returned non-finite values for this input")
     described = {}
     for name, layers in seen.items():
         rows, columns = (axis(*side, found.model) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
-        mechanism = found.experiment.model.attentions[name]
+        mechanism = attentions(found.experiment.model)[name]
         described[name] = {
             "mechanism": words(mechanism),
             "rows": rows,
@@ -162,11 +150,11 @@ def _training(
             notes.append(f"skipped: {checkpoint.trouble}")
             continue
         loss, parts = flow.gradient(problem.loss, checkpoint.model, batch)
-        seen, scored = (_seen(checkpoint.model, example, look) for look in (attention_maps, scores))
+        seen, scored = (observed(checkpoint.model, example, look) for look in (attention_maps, scores))
         rows.append({
             "step": checkpoint.step,
             "loss": loss,
-            "scores": flow.variances(checkpoint.model, *inputs(problem, batch)),
+            "scores": flow.variances(checkpoint.model, *problem.model_inputs(batch)),
             "parts": parts,
             "figures": {name: _layers(_figures(layers, scored[name])) for name, layers in seen.items()},
         })  # fmt: skip
@@ -191,7 +179,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
     if found.problem.vocabulary != second.problem.vocabulary:
         raise DataError(f"--other {other} and {run} have different vocabularies: the same ids mean different symbols")
     check(other, second)
-    ours, theirs = (_seen(each.model, example) for each in (found, second))
+    ours, theirs = (observed(each.model, example) for each in (found, second))
     compared, notes = {}, []
     for name in dict.fromkeys([*ours, *theirs]):
         sizes = [" × ".join(map(str, x[name].shape[:2])) if name in x else "none" for x in (ours, theirs)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.data import names
 from attnlab.data.text.parallel import EMPTY
@@ -102,12 +103,18 @@ def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str])
     answers = trainer.answers(model, "test", None, experiment.decoder)
     seeds = [experiment.train.lanes[n][0] for n in lanes]
     scores = [problem.score("test", answers[n]) for n in lanes]
-    metrics = summaries(scores, problem.metric.name, problem.metric.higher, max(1, len(result.get("contenders") or [])))
+    metrics = summaries(scores, problem.metric.name, problem.metric.higher, _contenders(result))
     rows = {seed: problem.rows("test", answers[n]) for seed, n in zip(seeds, lanes, strict=True)}
     return Scored(file, tuple(seeds), metrics, rows, problem.figure, (*notes, *problem.notes))
 
 
-def _rebuilt(trainer: Trainer, model: Any) -> Any:
+def _contenders(result: Mapping[str, object]) -> int:
+    """Return the number of learning rates among which that of the run was chosen."""
+    found = result.get("contenders")
+    return len(found) if isinstance(found, list) and found else 1
+
+
+def _rebuilt(trainer: Trainer, model: PyTree) -> PyTree:
     """Move the parameters into a model built for the trainer's problem, for example a graph with other nodes."""
     like = jax.eval_shape(trainer.start).model
     return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(model))
