@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,9 +18,16 @@ from attnlab.lab.trained.example import TeacherForcedExample, attentions, axis, 
 from attnlab.lab.trained.history import history
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
-from attnlab.tasks.base.task import Batch, Pairs
+from attnlab.tasks.base.task import Batch
 
 EXAMPLES = 32  # validation examples on which loss, gradient and scores are measured at every checkpoint
+
+
+@runtime_checkable
+class HeadWidthConfig(Protocol):
+    """A configuration of a model whose heads have a width of their own."""
+
+    head_width: int
 
 
 def inspect(run: str | Path, text: str, other: str | Path | None = None, step: Step = None) -> dict[str, Any]:
@@ -104,7 +111,8 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
     bounded = isinstance(mechanism, Linear) and name != "decoder"
     if not bounded:
         return min(T, S)
-    return min(T, S, mechanism.feature.dim(getattr(config, "head_width", None) or config.width // config.heads))
+    width = config.head_width if isinstance(config, HeadWidthConfig) else config.width // config.heads
+    return min(T, S, mechanism.feature.dim(width))
 
 
 def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
@@ -170,7 +178,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
     """Compute the distance between the maps of this run and of another run on the same example."""
     second = trained(other)
     marks = [each.problem.vocabulary.get("source_marks", "none") for each in (found, second)]
-    if marks[0] != marks[1] and isinstance(found.problem.shape, Pairs) and isinstance(second.problem.shape, Pairs):
+    if marks[0] != marks[1] and type(found.problem.shape) is type(second.problem.shape):
         raise ValueError(f"--other {other} has source_marks={marks[1]}, but {run} has source_marks={marks[0]}")
     if found.problem.shape != second.problem.shape:
         own, others = _differing(found.problem.shape, second.problem.shape)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import Field, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -16,8 +16,16 @@ from attnlab.data.text.parallel import EMPTY
 from attnlab.lab.runs.answer_table import lines
 from attnlab.lab.statistics import summaries
 from attnlab.lab.trained.load import Restored, Step, lanes_of, restored, unfinished
-from attnlab.tasks.base.task import Row, TaskData
+from attnlab.tasks.base.task import Row, Task, TaskData
 from attnlab.training.trainer import Trainer
+
+
+@runtime_checkable
+class TwoSidedTask(Protocol):
+    """A task whose files have lines with two sides, one of which may be empty."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
+    empty: str
 
 
 @dataclass(frozen=True)
@@ -74,12 +82,12 @@ def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str |
     return [_scored(found, file, problem, early) for file, problem in problems.items()]
 
 
-def _reading(task: Any, empty: str | None) -> Any:
+def _reading(task: Task, empty: str | None) -> Task:
     """Return the task with its setting for lines with one empty side replaced, if one is given."""
     if empty is None:
         return task
     names.check("--empty", empty, EMPTY)
-    if not hasattr(task, "empty"):
+    if not isinstance(task, TwoSidedTask):
         raise ValueError(
             f"--empty {empty} has no effect: the files of {type(task).__name__} have no lines with two sides"
         )

@@ -110,7 +110,7 @@ def snapshot(
     most = None if shown.whole else WIDEST
     return {
         "source": columns[:most],
-        "target": rows[:most],
+        "target": (list(example.rows) or rows)[:most],
         "layers": np.round(maps[:, :, :most, :most], 4).tolist(),
     }
 

@@ -53,6 +53,8 @@ class ModelExample:
     """
     nodes: tuple[int, ...] = ()
     """The nodes of a graph that are shown, in the order of the symbols."""
+    rows: tuple[str, ...] = ()
+    """The rows of the map that the report shows, as it names them, if otherwise than in `axes`."""
 
 
 def places(columns: int, rows: int) -> list[str]:

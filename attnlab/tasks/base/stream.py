@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,10 @@ class GeneratedTask(EvaluationSizes, Protocol):
         ...
 
 
-class GeneratedData(ClassificationData):
+Config = TypeVar("Config", bound=GeneratedTask)
+
+
+class GeneratedData(ClassificationData, Generic[Config]):
     """Classification data that are generated.
 
     A training batch is a function of (seed, step), so that no batch repeats. The validation and test parts are
@@ -42,7 +45,7 @@ class GeneratedData(ClassificationData):
         positions: The number of positions of one example, which bounds the size of an evaluation batch.
     """
 
-    def __init__(self, task: GeneratedTask, classes: Sequence[str], shape: Classes, positions: int):
+    def __init__(self, task: Config, classes: Sequence[str], shape: Classes, positions: int):
         super().__init__(classes)
         self.task, self.shape = task, shape
         self._most = max(1, min(EXAMINED, POSITIONS // positions))

@@ -127,7 +127,7 @@ class DocumentPairs(Documents):
         return PairClassification(self)
 
 
-class TextClassification(GeneratedData):
+class TextClassification(GeneratedData[Documents]):
     """The data of `Documents`: documents that consist of sentences of one class."""
 
     each = 1  # documents in an example

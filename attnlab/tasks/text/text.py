@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from attnlab.data.io import files
 from attnlab.data.text import shakespeare
@@ -12,6 +13,13 @@ from attnlab.tasks.base.parts import paths
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.text.continuation import LanguageModelData
 from attnlab.tasks.text.prompting import PromptInterface
+
+
+@runtime_checkable
+class LowerCasing(Protocol):
+    """Units that may convert the text to lower case."""
+
+    lower: bool
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,8 @@ class TextTask(Task):
         fewer different characters, so that lower-casing units do not count.
         """
         # Text in lower case is another text, with fewer different characters.
-        return ("units",) if self.units.spells and not getattr(self.units, "lower", False) else ()
+        lowers = isinstance(self.units, LowerCasing) and self.units.lower
+        return ("units",) if self.units.spells and not lowers else ()
 
     def with_test(self, problem: LanguageModelData, file: str) -> LanguageModelData:
         """Returns the data with a file of text as the test part."""

@@ -229,7 +229,7 @@ class DetectionData(TaskData):
         return (self.given(batch),)
 
     def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
-        """Returns one image. Queries are numbered, and those with a score of at least .5 named by their class."""
+        """Returns one image. Queries are numbered; the report names the class of those with a score of at least .5."""
         if answer is None:
             raise ValueError("an example of object detection needs the model's answer, which names the queries")
         label, score = (np.asarray(answer[name])[0].tolist() for name in ("label", "score"))
@@ -239,8 +239,8 @@ class DetectionData(TaskData):
             for n, kind, sure in zip(numbers, label, score, strict=True)
         ]
         image = ImageAxis(*batch["image"].shape[1:3])
-        axes = {"encoder": (image, image), "among": (numbers, numbers), "cross": (named, image)}
-        return ModelExample((self.model_inputs(batch)[0][0],), axes)
+        axes = {"encoder": (image, image), "among": (numbers, numbers), "cross": (numbers, image)}
+        return ModelExample((self.model_inputs(batch)[0][0],), axes, rows=tuple(named))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns no symbols, because an image has none."""
