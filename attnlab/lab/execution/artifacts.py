@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -119,9 +119,9 @@ def _end(folder: RunFolder) -> None:
         folder.artifacts_pending.unlink(missing_ok=True)
 
 
-def _write(plan: Plan, name: str, value: dict[str, Any] | None) -> None:
+def _write(plan: Plan, name: str, value: Mapping[str, object] | None) -> None:
     if value is not None:
-        plan.folder.write(name, value)
+        plan.folder.write(name, dict(value))
 
 
 def _answers(plan: Plan, answers: list, found: dict, note: Callable[[str], None]) -> None:

@@ -63,7 +63,7 @@ class Pathfinder(Task):
         return PathfinderData(self)
 
 
-class PathfinderData(GeneratedData):
+class PathfinderData(GeneratedData[Pathfinder]):
     """The data of `Pathfinder`: images, and whether their dots are joined."""
 
     def __init__(self, task: Pathfinder):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data import repeats
 from attnlab.data.images import fashion, idx_files, inference
@@ -15,6 +14,7 @@ from attnlab.data.names import PARTS
 from attnlab.data.rng import generator
 from attnlab.data.synthetic import figures
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.parts import paths, sizes
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.vision.pictures import Augmentation, ImageData
 
@@ -22,7 +22,7 @@ from attnlab.tasks.vision.pictures import Augmentation, ImageData
 class ImageTask(Task):
     """The base class of image classification tasks."""
 
-    def with_test(self, problem: Any, file: str) -> ImageData:
+    def with_test(self, problem: ImageData, file: str) -> ImageData:
         """Returns the data with the images of a file, a folder or a table as the test part.
 
         See `attnlab.data.images.inference` for the formats.
@@ -107,7 +107,7 @@ class Images(ImageTask):
 
     def load(self) -> ImageData:
         """Read your files."""
-        names = {part: getattr(self, part) for part in PARTS}
+        names = paths(self)
         if names["train"] and not files.user_path(names["train"]).exists():
             raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
         if names["train"] and files.user_path(names["train"]).is_dir():
@@ -168,17 +168,17 @@ class Figures(ImageTask):
 
     def _drawn(self, n: int, part: str) -> Labelled:
         random = generator(self.seed, n)
-        return figures.figures(random, getattr(self, f"{part}_examples"), self.size, self.noise)
+        return figures.figures(random, sizes(self)[part], self.size, self.noise)
 
 
-def _problem(task: Any, parts: dict[str, Labelled], classes: tuple[str, ...]) -> ImageData:
+def _problem(task: FashionMNIST | Images | Figures, parts: dict[str, Labelled], classes: tuple[str, ...]) -> ImageData:
     return ImageData({part: parts[part] for part in PARTS}, classes, task.share, Augmentation(task.shift, task.flip))
 
 
-def _check(task: Any) -> None:
+def _check(task: FashionMNIST | Images | Figures) -> None:
     """Check the fields that the tasks have in common: fractions, and the shift of images."""
     if not 0 < task.share <= 1:
         raise ValueError(f"task.share={task.share} must be above 0 and at most 1")
-    if not 0 < getattr(task, "held", 0.5) < 1:
+    if not isinstance(task, Figures) and not 0 < task.held < 1:
         raise ValueError(f"task.held={task.held} must be above 0 and below 1")
     checks.counts(task, ["shift"], least=0, most=512)

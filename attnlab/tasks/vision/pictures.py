@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,10 +18,16 @@ from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
+from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Classes, Image
 
+if TYPE_CHECKING:
+    import jax
+    from jaxtyping import Array, Float, PRNGKeyArray
+
+Arrays = TypeVar("Arrays", np.ndarray, "jax.Array")
 EXAMINED = 256  # images in an evaluation batch
 
 
@@ -80,7 +86,7 @@ class ImageData(ClassificationData):
         random = generator(seed, step, *self._change)
         return {"source": sampling.augmented(train.images[rows], random, *self._change), "label": train.labels[rows]}
 
-    def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
+    def scores(self, model: Classifier, batch: Batch, keys: PRNGKeyArray | None = None) -> Float[Array, "B classes"]:
         """Returns the model's scores of the classes, [B classes]. Images given as bytes are normalised here."""
         import jax.numpy as jnp
 
@@ -152,7 +158,7 @@ class ImageData(ClassificationData):
         right = f"{(predicted == truth).sum()} of {len(asked)} correct, otherwise the true class is in brackets"
         return {f"Test images: {right}": grid(list(shown.astype(np.uint8)), titles)}
 
-    def _given(self, held: Any) -> Any:
+    def _given(self, held: Arrays) -> Arrays:
         """Returns bytes [N H W C] as normalised float32 images. It takes numpy and JAX arrays."""
         return (held.astype(np.float32) - self._mean) / self._deviation
 

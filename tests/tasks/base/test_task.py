@@ -7,7 +7,7 @@ from attnlab.tasks.base.task import Task, TaskData
 
 
 @pytest.mark.parametrize("kind", [Task, TaskData])
-def test_what_is_abstract_makes_nothing(kind):
+def test_abstract_classes_cannot_be_created(kind):
     with pytest.raises(TypeError, match="abstract"):
         kind()
 
