@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.lab.execution.eta import Course, throughput
+from attnlab.lab.execution.eta import Eta
 
 
 class Clock:
@@ -18,31 +18,31 @@ def clock():
 
 
 def test_time_left_counts_the_variants_to_come(clock):
-    course = Course(clock)
-    course.variant("softmax", 100, later=60)
-    course.advance(10, None)
-    assert course.remaining is None
-    assert throughput(course) == []
+    eta = Eta(clock)
+    eta.begin(100, later=60)
+    eta.advance(10)
+    assert eta.remaining is None
+    assert eta.words() == []
     clock.now = 5.0
-    course.advance(20, None)
-    assert course.speed == pytest.approx(2.0)
-    assert course.remaining == pytest.approx((80 + 60) / 2)
-    assert throughput(course) == ["2 steps/s", "1 min 10 s left"]
+    eta.advance(20)
+    assert eta.speed == pytest.approx(2.0)
+    assert eta.remaining == pytest.approx((80 + 60) / 2)
+    assert eta.words() == ["2 steps/s", "1 min 10 s left"]
 
 
 def test_the_speed_before_serves_until_there_is_another(clock):
-    course = Course(clock)
-    course.variant("softmax", 100)
-    course.advance(100, 4.0)
-    course.variant("linear", 100, 60)
-    assert course.remaining == pytest.approx(10)
+    eta = Eta(clock)
+    eta.begin(100)
+    eta.advance(100, 4.0)
+    eta.begin(100, 60)
+    assert eta.remaining == pytest.approx(10)
 
 
 def test_compilation_is_not_counted_as_training(clock):
-    course = Course(clock)
-    course.variant("softmax", 100)
+    eta = Eta(clock)
+    eta.begin(100)
     clock.now = 50.0
-    course.advance(8, None)
+    eta.advance(8)
     clock.now = 51.0
-    course.advance(16, None)
-    assert course.speed == pytest.approx(8)
+    eta.advance(16)
+    assert eta.speed == pytest.approx(8)

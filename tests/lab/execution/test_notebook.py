@@ -5,7 +5,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from attnlab.lab.execution.progress_notebook import Notebook, unasked
+from attnlab.lab.execution.notebook import Notebook
+from attnlab.lab.execution.progress import unasked
 from attnlab.training.progress import Silent
 from tests.lab.execution.test_progress import Clock, train
 
@@ -46,7 +47,7 @@ def test_one_line_is_brought_up_to_date(shown, capsys):
     assert "linear, variant 2 of 2: step 8 of 40, reading the checkpoint of step 8 …" in lines
     assert lines[-2] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, evaluating …"
     assert lines[-1] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, done in 32 s"
-    assert capsys.readouterr() == ("linear: all lanes finite\n", "")
+    assert capsys.readouterr() == ("all lanes finite\n", "")
 
 
 def test_the_line_is_not_changed_more_often_than_anybody_reads(shown):
