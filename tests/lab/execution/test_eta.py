@@ -4,7 +4,7 @@ from attnlab.lab.execution.eta import Eta
 
 
 class Clock:
-    """A clock that a test turns by hand."""
+    """A clock that a test sets."""
 
     now = 0.0
 
@@ -17,7 +17,7 @@ def clock():
     return Clock()
 
 
-def test_time_left_counts_the_variants_to_come(clock):
+def test_time_left_includes_later_variants(clock):
     eta = Eta(clock)
     eta.begin(100, later=60)
     eta.advance(10)
@@ -30,7 +30,7 @@ def test_time_left_counts_the_variants_to_come(clock):
     assert eta.words() == ["2 steps/s", "1 min 10 s left"]
 
 
-def test_the_speed_before_serves_until_there_is_another(clock):
+def test_the_speed_of_the_previous_variant_is_used_until_a_new_one_is_measured(clock):
     eta = Eta(clock)
     eta.begin(100)
     eta.advance(100, 4.0)

@@ -11,7 +11,7 @@ from attnlab.training.progress import Progress, Silent
 
 
 class Clock:
-    """A clock that a test turns by hand."""
+    """A clock that a test sets."""
 
     now = 0.0
 
@@ -20,7 +20,7 @@ class Clock:
 
 
 def train(progress: Progress, clock, variants=("softmax", "linear")):
-    """A run of two variants, 40 steps each, a second for a step."""
+    """Report the events of variants of 40 steps, one second a step."""
     for index, name in enumerate(variants):
         progress.variant(name, index, len(variants), 40, done_steps=0 if index == 0 else 8)
         progress.compiling("the training step (batch 64, 24 tokens)")
@@ -54,7 +54,7 @@ def test_plain_lines():
     ]
 
 
-def test_plain_says_where_it_resumes_and_flushes_each_line():
+def test_plain_names_the_resumed_step_and_flushes_each_line():
     class Stream(io.StringIO):
         flushed = 0
 
@@ -68,7 +68,7 @@ def test_plain_says_where_it_resumes_and_flushes_each_line():
     assert stream.flushed
 
 
-def test_plain_is_quiet_between():
+def test_plain_prints_nothing_within_ten_seconds():
     stream, clock = io.StringIO(), Clock()
     plain = Plain(stream, every=10.0, clock=clock)
     plain.variant("softmax", 0, 1, 1000, 0)
@@ -111,7 +111,7 @@ def test_terminal():
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 2
 
 
-def test_of_many_variants_the_one_that_trains_is_in_sight():
+def test_only_the_present_variant_is_live():
     stream, clock = io.StringIO(), Clock()
     console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
     terminal = Terminal(console, clock=clock)
@@ -129,7 +129,7 @@ def test_of_many_variants_the_one_that_trains_is_in_sight():
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 160])
 @pytest.mark.parametrize("name", ["softmax", "gated-delta-with-a-long-name-of-forty-signs"])
-def test_a_line_fits_and_keeps_name_steps_and_what_is_next(width, name):
+def test_a_line_fits_and_keeps_name_steps_and_time_left(width, name):
     terminal = Terminal(console := Console(file=io.StringIO(), width=width))
     terminal.variant(name, 0, 1, 8000)
     terminal.evaluated(1200, {"exact_match": 0.8})
@@ -149,7 +149,7 @@ def test_a_line_fits_and_keeps_name_steps_and_what_is_next(width, name):
         assert "exact match 80.0%" in line
 
 
-def test_what_is_waited_for_leaves_no_line():
+def test_the_line_of_a_preparation_is_removed():
     stream = io.StringIO()
     with Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None)).waiting("checking"):
         pass
@@ -164,7 +164,7 @@ def test_what_is_waited_for_leaves_no_line():
     assert log.getvalue() == ""
 
 
-def test_terminal_takes_names_as_they_are():
+def test_terminal_does_not_interpret_markup():
     stream = io.StringIO()
     terminal = Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None))
     terminal.variant("[bold]x", 0, 1, 3)
@@ -174,19 +174,19 @@ def test_terminal_takes_names_as_they_are():
     assert "[/red] and :smile:" in stream.getvalue()
 
 
-def test_terminal_closes_without_having_begun():
+def test_terminal_can_close_before_the_first_variant():
     terminal = Terminal(Console(file=io.StringIO()))
     terminal.close()
     terminal.close()
 
 
-def test_silent(capsys):
+def test_silent_prints_nothing(capsys):
     train(Silent(), Clock())
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(("terminal", "kind"), [(True, Terminal), (False, Plain)])
-def test_choose(terminal, kind):
+def test_choose_depends_on_the_stream(terminal, kind):
     stream = io.StringIO()
     stream.isatty = lambda: terminal
     assert isinstance(choose(stream), kind)
