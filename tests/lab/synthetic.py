@@ -149,7 +149,7 @@ def result(random, mean, spread, seeds, steps, groups, diverged) -> dict[str, An
 
 
 def _by_rate(random, mean, spread, seeds, rates) -> dict[str, Any]:
-    """Validation at each rate, worse with its distance from the first. The last seed diverges at ten times that rate."""
+    """Validation at each rate, worse with its distance from the first. The last seed diverges at ten times that."""
     entries, lost = [], []
     for rate in rates:
         away = abs(np.log10(rate / rates[0]))
