@@ -1,4 +1,4 @@
-"""Outcomes made in memory, for tests that need no folder."""
+"""Outcomes in memory, for tests that need no folder."""
 
 from attnlab.lab.results.estimates import Estimate
 from attnlab.lab.results.outcome import Outcome
@@ -6,7 +6,7 @@ from attnlab.lab.statistics import summary
 
 
 def outcome(name, values, metric="exact_match", higher=True, seeds=None, order=0, margin=None, **result):
-    """A finished variant with one metric, whose seeds gave `values`; None is one that was not finite."""
+    """A finished variant with one metric and its `values` by seed. None is a value that is not finite."""
     told = summary(values) if values and None not in values else {"mean": None, "low": None, "high": None}
     estimate = Estimate(told["mean"], told["low"], told["high"], tuple(values))
     seeds = list(range(len(values))) if seeds is None else seeds

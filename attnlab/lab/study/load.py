@@ -91,7 +91,7 @@ def _near(path: Path) -> str:
     """Return a hint with the existing experiment files, or, if there are many, those with the most similar names."""
     paths = {Path(file).stem: file for file in experiments()}
     if len(paths) <= FEW:
-        return f"known: {', '.join(paths.values()) or 'none in ./experiments'}"
+        return f"known: {', '.join(paths.values())}" if paths else "./experiments contains none"
     nearest = ", ".join(paths[name] for name in get_close_matches(path.stem, paths, 3))
     return f"{f'nearest: {nearest}; ' * bool(nearest)}attnlab list experiments lists all {len(paths)}"
 
