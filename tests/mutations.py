@@ -433,7 +433,19 @@ def hunt(bug):
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         plant(bug, Path(folder))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *bug.tests]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "--no-header",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "",
+            *bug.tests,
+        ]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     failed = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
     caught = done.returncode == 1 and bool(failed)
