@@ -15,11 +15,12 @@ from attnlab.lab.study.field_paths import (
     read_value,
     takes_field,
     value_at,
+    value_names,
     wrapped_field,
 )
 from attnlab.lab.study.override_scope import named
 from attnlab.lab.study.recipe import described, inherit
-from attnlab.lab.study.renaming import Label, name_of
+from attnlab.lab.study.renaming import Renaming, renamed
 from attnlab.lab.study.study import change
 from attnlab.lab.study.values import text
 
@@ -45,8 +46,8 @@ class Draft:
     """The changes that the base takes from selected variants."""
     selecting: frozenset[str] = frozenset()
     """The overrides that only selected among the variants."""
-    labels: tuple[Label, ...] = ()
-    """The values for the names that `merged` gives."""
+    renamings: tuple[Renaming, ...] = ()
+    """The renamings that `merged` applies."""
     notes: tuple[str, ...] = ()
     """Notes on what the overrides changed, one line each."""
 
@@ -143,6 +144,17 @@ class Draft:
             for name, own in self.each()
             if name in held
         }
+        label = text(value) if path not in WHOLE or not registry.find(value) else given
+        renaming = Renaming(
+            {
+                name: value_names(held[name])
+                for name in held
+                if path in (self.variants or {})[name] or registry.find(value)
+            },
+            given if registry.find(value) else label,
+            bool(registry.find(value)),
+            f"{path.rpartition('.')[2]}-{label}",
+        )
         base = self.follows or path.partition(".")[0] != "model"
         followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
         every = len(self.variants or {})
@@ -153,8 +165,7 @@ class Draft:
             note += (
                 f"; this replaces a value that wraps another, and {path}.{inner}={given} changes only the wrapped one"
             )
-        label = _label(frozenset(held), path, value, always=registry.find(value) is not None)
-        draft = replace(found, variants=variants, followed=followed, labels=(*self.labels, label))
+        draft = replace(found, variants=variants, followed=followed, renamings=(*self.renamings, renaming))
         return draft.noting(note)
 
     def legal(self, path: str, given: str, holder: str) -> Any:
@@ -189,8 +200,14 @@ class Draft:
         gone = [each for each in self.varied() if each.startswith(f"{path}.") and not takes_field(old, new, path, each)]
         if not gone:
             return self
+        label = given if path == "model" else ""
+        olds = {
+            name: tuple(word for each in gone if each in own for word in value_names(own[each]))
+            for name, own in self.each()
+        }
         variants = {name: {each: value for each, value in own.items() if each not in gone} for name, own in self.each()}
-        draft = replace(self, variants=variants, labels=(*self.labels, Label(frozenset(variants), "", given)))
+        renaming = Renaming(olds, label, bool(label), given)
+        draft = replace(self, variants=variants, renamings=(*self.renamings, renaming))
         return draft.noting(f"with {path}={given} the study no longer varies {', '.join(gone)}")
 
     def put_below(self, path: str, given: str) -> Draft:
@@ -206,17 +223,11 @@ class Draft:
         draft = (
             self.noting(f"{path}={given} changes no variant, only the base that they are matched to") if alone else self
         )
+        label = given if any(map(registry.find, values.values())) else ""
+        old = {name: value_names(value_at(self.base, self.seen()[name], path)) if label else () for name in having}
         variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
-        upper = next(each for each in self.varied() if path.startswith(f"{each}."))
-        outer = {registry.home(value_at(self.base, self.seen()[name], upper), upper) for name in having}
-        labels = [
-            _label(frozenset(having), path, value, always=bool(found and found[0] in outer))
-            for value in list(values.values())[:1]
-            for found in [registry.find(value)]
-        ]
-        return replace(
-            draft, followed=self.followed | follows, variants=variants, labels=(*self.labels, *labels)
-        )
+        renamings = (*self.renamings, Renaming(old, label))
+        return replace(draft, followed=self.followed | follows, variants=variants, renamings=renamings)
 
     def none_has(self, path: str) -> str:
         """Return the error message that no variant has such a field, with the fields that exist."""
@@ -233,14 +244,18 @@ class Draft:
         idle = {f"task.{name}": value for name, value in unread[0].items() if f"task.{name}" not in self.given}
         if not (varied := [path for path in idle if path in self.varied()]):
             return replace(self, changes=self.changes | idle)
+        olds = {
+            name: tuple(word for path in varied if path in own for word in value_names(own[path]))
+            for name, own in self.each()
+        }
         variants = {name: {path: value for path, value in own.items() if path not in idle} for name, own in self.each()}
-        labels = (*self.labels, Label(frozenset(variants), "", "own"))
-        draft = replace(self, changes=self.changes | idle, variants=variants, labels=labels)
+        renaming = Renaming(olds, otherwise="own")
+        draft = replace(self, changes=self.changes | idle, variants=variants, renamings=(*self.renamings, renaming))
         return draft.noting(f"with only your own files the study no longer varies {', '.join(varied)}")
 
     def merged(self) -> Draft:
-        """Merge variants that have become the same experiment, and name them by the values that overrides set."""
-        if self.variants is None or not self.labels:
+        """Merge variants that have become the same experiment, and rename variants whose values have changed."""
+        if self.variants is None or not self.renamings:
             return self
         made, groups = self.made(), []
         for name in self.variants:
@@ -249,7 +264,12 @@ class Draft:
                 groups.append([name])
             else:
                 twin.append(name)
-        called = [name_of(group, self.labels) for group in groups]
+        called = renamed(groups, self.renamings)
+        if len({*called}) < len(called):
+            called = [
+                name if called.count(name) == 1 else "-".join([name, *self.words_of(group[0])])
+                for name, group in zip(called, groups, strict=True)
+            ]
         if len({*called}) < len(called):
             called = [group[0] for group in groups]
         variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
@@ -258,7 +278,11 @@ class Draft:
             for new, group in zip(called, groups, strict=True)
             if group != [new]
         ]
-        return replace(self, variants=variants, notes=(*self.notes, *notes), labels=())
+        return replace(self, variants=variants, notes=(*self.notes, *notes), renamings=())
+
+    def words_of(self, name: str) -> list[str]:
+        """Return the names of the values that a variant sets itself, without those that overrides set."""
+        return [text(value) for path, value in (self.variants or {})[name].items() if path not in self.given]
 
     def made(self) -> dict[str, Any]:
         """Return the experiments of the variants. Refused ones are left out, because the study reports them later."""
@@ -283,9 +307,3 @@ class Draft:
     def seen(self) -> dict[str, Changes]:
         """Return all changes of each variant, including those of the base."""
         return {name: self.changes | own for name, own in (self.variants or {}).items()}
-
-
-def _label(variants: frozenset[str], path: str, value: object, *, always: bool) -> Label:
-    """Return how a value that is set at a path appears in the names of variants."""
-    name = text(value)
-    return Label(variants, name, name if registry.find(value) else f"{path.rpartition('.')[2]}-{name}", always)
