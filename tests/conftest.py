@@ -68,13 +68,14 @@ def room(request):
 
 
 @pytest.fixture(autouse=True)
-def offline(request, monkeypatch, tmp_path):
+def offline(request):
     """No test of data fetches anything, nor finds or leaves anything in the user's cache."""
     if room(request) in ("data", "tasks"):
 
         def refuse(*args, **kwargs):
             raise urllib.error.URLError("no network in tests")
 
+        monkeypatch, tmp_path = map(request.getfixturevalue, ("monkeypatch", "tmp_path"))
         monkeypatch.setattr("urllib.request.urlopen", refuse)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 

@@ -20,6 +20,19 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "mechanisms/test_contract_forms.py": KINDS,
     "mechanisms/test_contract_gradients.py": KINDS,
     "mechanisms/test_contract_numbers.py": KINDS,
+    "mechanisms/test_edges.py::test_a_list_of_edges_is_their_table_with_gradients": ("softmax", "linear", "gat"),
+    "mechanisms/test_edges.py::test_padding_of_a_list_weighs_nothing": ("softmax", "linear", "gat"),
+    "mechanisms/test_inputs.py::test_of_no_queries_there_is_no_answer_and_no_keys_are_all_unseen": KINDS,
+    "mechanisms/test_inputs.py::test_whole_numbers_are_mixed_by_every_kind": ("softmax", "linear", "delta"),
+    "mechanisms/test_linear.py::test_values_and_gradients_are_finite_at_the_extremes": ("exp", "relu"),
+    "mechanisms/test_short_convolution.py::test_it_is_the_mechanism_of_convolved_queries_and_keys_with_padding_and"
+    "_packing": ("None-softmax", "2-gated-delta"),
+    "mechanisms/test_sinkhorn.py::test_it_is_the_definition_written_out": ("12-12", "5-11"),
+    "mechanisms/test_sparse.py::test_it_is_softmax_over_its_pattern": ("window", "bigbird"),
+    "mechanisms/test_sparse.py::test_packed_and_padded_tokens_keep_their_own_pattern": ("window", "bigbird"),
+    "mechanisms/test_sparse.py::test_the_efficient_form_is_the_definition_for_other_lengths_too": ("window", "bigbird"),
+    "mechanisms/test_synthesizer.py::test_it_is_the_formula_under_any_mask": ("Causal()-dense", "Full()-random"),
+    "bench/test_calls.py::test_every_mechanism_can_be_put_on_the_bench": KINDS,
     "mechanisms/test_inputs.py::test_positions_that_were_given_are_counted_on_from": ("softmax",),
     "mechanisms/test_linear.py::test_a_kernel_of_pairs_is_the_product_of_their_features": ("narrow-True",),
     "mechanisms/test_linear.py::test_many_features_are_made_for_some_rows_at_a_time": (
@@ -85,6 +98,42 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "modules/test_position.py::test_rows_one_place_earlier_are_told_what_the_rows_before_them_were": POSITIONS,
     "modules/test_position.py::test_token_by_token_equals_the_whole_and_the_order_tells": POSITIONS,
     "modules/test_recurrent.py::test_two_layers_of_both_ways_are_their_formula_wherever_padding_stands": ("lstm",),
+    "models/test_encoder.py::test_how_much_padding_there_is_says_nothing": POSITIONS,
+    "models/test_language.py::test_token_by_token_equals_the_whole_and_padding_changes_nothing": (
+        "Sinusoidal()",
+        "Rotary2D(columns=2, base=10000.0)",
+    ),
+    "models/test_scale_embeddings.py::test_unscaled_tables_are_read_as_they_are": ("bahdanau", "luong"),
+    "models/test_seq2seq.py::test_padding_reaches_no_gradient_and_all_parameters_have_one": ("bahdanau",),
+    "models/test_transformer.py::test_what_is_shared_starts_alike_beside_what_one_of_them_learns_besides": (
+        "gated-linear",
+        "short-convolution",
+    ),
+    "models/test_transformer.py::test_what_positions_learn_gets_a_gradient": ("Shaw(clip=16)",),
+    "modules/test_grouped.py::test_positions_are_those_of_query_heads": ("t5", "rotary"),
+    "modules/test_recurrent.py::test_reading_step_by_step_is_reading_at_once_and_sees_no_padding": (
+        "additive",
+        "softmax",
+        "linear",
+    ),
+    "modules/test_rotary_features.py::test_distances_alone_are_told": ("elu+1",),
+    "modules/test_spectral.py::test_it_is_the_largest_singular_value": (
+        "random-1",
+        "wide-1e-12",
+        "close-1000000000000.0",
+    ),
+    "ops/test_blockwise.py::test_dtypes_keep_theirs_and_great_scores_stay_finite": ("bfloat16",),
+    "ops/test_blockwise.py::test_every_score_and_what_it_learned": ("scaled_dot", "additive"),
+    "ops/test_blockwise.py::test_no_array_of_all_pairs_is_ever_made": ("causal",),
+    "ops/test_conv.py::test_along_a_line_it_is_the_sum_written_out": ("2-2", "3-1"),
+    "ops/test_conv.py::test_over_an_image_it_is_the_sum_written_out": ("(3, 3)-2", "(2, 3)-1"),
+    "ops/test_decay.py::test_a_gate_that_shuts_leaves_those_after_it_exact": ("64-4", "32-1"),
+    "ops/test_decay.py::test_chunks_of_any_size_are_the_recurrence": ("13-5-4", "37-16-1"),
+    "ops/test_decay.py::test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_gradients": (
+        "1--10000.0",
+        "4--100.0",
+    ),
+    "ops/test_delta.py::test_chunks_of_any_size_are_the_recurrence": ("13-5-4", "37-16-1"),
     "models/test_gat.py::test_a_node_hears_from_two_steps_away_and_no_further": ("gat",),
     "ops/test_entropy.py::test_blocks_of_any_size_answer_what_all_scores_at_once_do": ("10 at once-0.1-True",),
     "ops/test_entropy.py::test_gradients_are_those_of_all_scores_at_once": ("10 at once-0.1-True",),
@@ -98,6 +147,8 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "data/text/test_multi30k.py::test_what_a_person_types_becomes_what_the_tokenised_text_holds": ("de",),
     "lab/statistics/test_coverage.py::test_equal_variants_are_rarely_told_apart": ("t3-3",),
     # Published data as a whole.
+    "data/io/test_sources.py::test_the_published_files_are_verified": ("cmudict", "fsdd"),
+    "data/text/test_scan.py::test_the_published_splits": ("simple",),
     "tasks/text/test_g2p.py::test_the_published_dictionary": (),  # data/text/test_cmudict.py
     "tasks/text/test_translation.py::test_captions_as_published": (),  # data/text/test_multi30k.py
     # Everything that trains a model of its own, or a process.
@@ -115,7 +166,9 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "lab/execution/test_variant.py::test_what_goes_away_while_it_trains": ("all", "metrics.jsonl"),
     "lab/study/test_sibling_imports.py::test_two_processes_and_a_trained_run_know_it": (),  # test_workers, its others
     "lab/execution/test_workers.py::test_workers_know_an_entry_of_a_file_though_its_class_is_attnlab_s": (),  # next one
-    "lab/test_classification.py::test_what_makes_images_shows_where_its_places_look": ("mechanism0",),
+    "lab/test_classification.py::test_what_makes_images_shows_where_its_places_look": (),  # models/test_sagan.py
+    "lab/execution/test_artifacts.py::test_extras_as_wide_as_the_values_train_and_have_maps": (),  # test_maps
+    "lab/trained/test_inspect.py::test_what_finds_things_is_looked_at_by_places_and_queries": (),  # test_snapshot
     "lab/test_problems.py::test_it_runs_to_its_page_and_is_asked": ("associations",),
     "lab/trained/test_score.py::test_on_its_own_test_a_run_comes_to_its_own_result_and_its_own_answers": (
         "pairs",
