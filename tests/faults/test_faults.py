@@ -8,11 +8,9 @@ from tests.faults import NAMES
 
 # Those that compare with the same uninterrupted run, made once a process.
 TOGETHER = ("kill", "sigterm", "trainers", "surroundings")
-
-
 # Cases that run by default, of the tests that take long.
 FEW = {
-    "kill": 1, "sigterm": 1, "trainers": 1, "surroundings": 1, "resume": 1, "numbers": 2, "endurance": 600, "writes": 4,
+    "kill": 1, "sigterm": 1, "trainers": 1, "surroundings": 1, "resume": 1, "numbers": 2, "endurance": 1200, "writes": 4,
     "folders": 10,
 }  # fmt: skip
 
