@@ -17,6 +17,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 ROOT = Path(__file__).parent.parent
+OPTIONS = ["-q", "-x", "--no-header", "-p", "no:cacheprovider", "-m", ""]  # slow tests, too
 
 
 def contract(name, *parts):
@@ -433,7 +434,7 @@ def hunt(bug):
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         plant(bug, Path(folder))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *bug.tests]
+        command = [sys.executable, "-m", "pytest", *OPTIONS, *bug.tests]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     failed = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
     caught = done.returncode == 1 and bool(failed)

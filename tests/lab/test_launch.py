@@ -28,7 +28,7 @@ from attnlab.lab.study.variation import Variation, over
 from attnlab.lab.trained.sample import sample
 from attnlab.lab.trained.translate import translate
 from attnlab.mechanisms import Linear, Mechanism, Softmax, Wrapper
-from attnlab.models import AssociativeMemory
+from attnlab.models import MODELS, AssociativeMemory
 from attnlab.storage.json_file import FolderError
 from attnlab.storage.lock import LockedError
 from attnlab.system.signals import UNBEGUN, Interrupted
@@ -39,10 +39,12 @@ from attnlab.training.progress import Silent
 from attnlab.training.trainer import Trainer
 from tests.small import EXPERIMENT, TINY
 from tests.storage.test_lock import HOLD
+from tests.training.toy import Bigram
 
 STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
 
 EIGHT = TINY | {"train.steps": 8}
+QUICKLY = replace(STUDY, base=change(EXPERIMENT, **EIGHT))  # compiled in next to no time; it has no maps
 
 
 @pytest.fixture(scope="module")
@@ -131,12 +133,12 @@ def test_seconds_are_measured_anew_where_all_variants_are_fresh(tmp_path, monkey
 
 
 def test_a_real_run_replaces_a_preview(tmp_path):
-    study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
+    study = replace(QUICKLY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
     run(study, tmp_path, quick=True)
     assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 4
     run(study, tmp_path)
-    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 12
-    with pytest.raises(ValueError, match=r"train.steps was 12, now 4"):
+    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 8
+    with pytest.raises(ValueError, match=r"train.steps was 8, now 4"):
         run(study, tmp_path, quick=True)
 
 
@@ -150,8 +152,10 @@ def test_a_trained_run_loads_and_decodes(finished):
     assert np.shape(found["map"]) == (len(found["target"]), 4)
 
 
-def test_the_test_uses_the_decoder_and_the_mean_model(tmp_path):
-    experiment = replace(change(EXPERIMENT, **{"train.average": 2, "train.seeds": 1}), decoder=Beam(size=2))
+def test_the_test_uses_the_decoder_and_the_mean_model(tmp_path, monkeypatch):
+    monkeypatch.setitem(MODELS, "bigram", Bigram())
+    experiment = change(EXPERIMENT, **{"model": Bigram(), "train.average": 2, "train.seeds": 1})
+    experiment = replace(experiment, decoder=Beam(size=2))
     run(Study(experiment, name="beam"), tmp_path)
     result = RunFolder(tmp_path / "beam" / "base").read("result")
     model, problem = load(tmp_path / "beam" / "base")
@@ -169,13 +173,14 @@ def test_the_test_uses_the_decoder_and_the_mean_model(tmp_path):
 
 
 def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, monkeypatch):
-    experiment = change(EXPERIMENT, **{"train.patience": 3, "train.evaluate_every": 4, "train.save_every": 4})
+    sizes = {"train.steps": 12, "train.evaluate_every": 4, "train.save_every": 4}
+    experiment = change(EXPERIMENT, **TINY | sizes | {"train.patience": 3})
     scores, evaluate = iter([[0.2, 0.3], [0.5, 0.1], [0.4, 0.0]]), Trainer.evaluate
 
     def given(trainer, model, part, *rest):
         if part == "test":
             return evaluate(trainer, model, part, *rest)
-        return [{"exact_match": score} for score in next(scores)]
+        return [{"loss": 1 - score} for score in next(scores)]
 
     monkeypatch.setattr(Trainer, "evaluate", given)
     run(Study(replace(experiment, train=replace(experiment.train, keep_last=3)), name="patient"), tmp_path)
@@ -224,7 +229,8 @@ def test_describe_counts_costs_without_training():
 
 
 def test_the_best_rate_on_validation_is_chosen_and_divergence_is_reported(tmp_path):
-    study = Study(change(EXPERIMENT, **{"train.learning_rate": (3e-3, 1e38), "train.clip": 0.0}), name="rates")
+    rates = {"train.learning_rate": (3e-3, 1e38), "train.clip": 0.0}
+    study = Study(change(EXPERIMENT, **EIGHT | rates), name="rates")
     results = run(study, tmp_path)
     result = RunFolder(tmp_path / "rates" / "base").read("result")
     assert results.code == 5
@@ -258,6 +264,20 @@ def test_sample_and_translate_do_not_need_the_data(finished, monkeypatch):
 def copied(finished, tmp_path):
     """A copy of the finished study, for a test to change."""
     shutil.copytree(finished[0], tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+@pytest.fixture(scope="module")
+def quickly(tmp_path_factory):
+    out = tmp_path_factory.mktemp("quickly")
+    run(QUICKLY, out)
+    return out
+
+
+@pytest.fixture
+def copied_quickly(quickly, tmp_path):
+    """A finished study that takes no time to train again."""
+    shutil.copytree(quickly, tmp_path / "runs")
     return tmp_path / "runs"
 
 
@@ -303,14 +323,15 @@ def test_a_vocabulary_that_differs_from_the_data_is_refused(copied):
 
 
 @pytest.mark.parametrize("name", ["experiment", "result"])
-def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied, name):
-    path = copied / "small" / "softmax" / f"{name}.json"
+def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied_quickly, name):
+    path = copied_quickly / "small" / "softmax" / f"{name}.json"
+    one = replace(QUICKLY, vary=ONE.vary)
     path.write_text("{")
     with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove only that file|train the run again)"):
-        run(ONE, copied)
+        run(one, copied_quickly)
     with pytest.raises(FolderError, match=r"(remove only that file|train the run again)"):
         load(path.parent)
-    assert run(ONE, copied, fresh=True).code == 0
+    assert run(one, copied_quickly, fresh=True).code == 0
     assert RunFolder(path.parent).read(name)
 
 
@@ -344,11 +365,11 @@ def test_an_unwritable_folder_is_named(tmp_path):
         assert refused.value.exit_code == 4
 
 
-def test_a_finished_variant_is_reported_once_under_its_own_name(copied, capsys):
-    shutil.rmtree(copied / "small" / "softmax")
-    run(STUDY, copied, progress=Plain(sys.stderr))
+def test_a_finished_variant_is_reported_once_under_its_own_name(copied_quickly, capsys):
+    shutil.rmtree(copied_quickly / "small" / "softmax")
+    run(QUICKLY, copied_quickly, progress=Plain(sys.stderr))
     lines = [line for line in capsys.readouterr().err.splitlines() if "already finished" in line]
-    assert lines == [f"linear: already finished, in {copied}/small/linear"]
+    assert lines == [f"linear: already finished, in {copied_quickly}/small/linear"]
 
 
 def test_only_the_status_line_is_shown_while_variants_are_checked(tmp_path, untrained):

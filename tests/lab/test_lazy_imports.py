@@ -24,11 +24,18 @@ def test_every_verb_is_callable(verb):
     assert not (Path(lab.__path__[0]) / verb).exists()
 
 
+SMALL = """
+from attnlab.lab.study import Study, change
+from tests.small import EXPERIMENT, TINY
+
+study = Study(change(EXPERIMENT, **TINY), name="small")
+"""
+
+
 def test_show_equals_the_output_of_the_command_line(tmp_path, capsys):
     from attnlab.cli.main import main
-    from tests.cli.test_main import EXPERIMENT
 
-    (tmp_path / "small.py").write_text(EXPERIMENT)
+    (tmp_path / "small.py").write_text(SMALL)
     assert main(["show", str(tmp_path / "small.py")]) == 0
     assert repr(lab.show(lab.load_study(tmp_path / "small.py"))) + "\n" == capsys.readouterr().out
 

@@ -96,11 +96,6 @@ def _learned(mechanism, seed):
         return jax.device_get(mechanism.initial(jax.random.key(seed), K, V)) | constants
 
 
-def tokens_of(mechanism, extras):
-    """The extras that come with key tokens."""
-    return {name: value for name, value in extras.items() if name in per_token(mechanism)}
-
-
 def cut(mechanism, extras, rows):
     """The extras with their tokens restricted to some rows."""
     return {name: value[rows] if name in per_token(mechanism) else value for name, value in extras.items()}

@@ -1,6 +1,7 @@
 """Settings of jax: those that change numbers are recorded and compared, those that cannot work are refused at once."""
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -35,7 +36,7 @@ def called(*arguments, cwd, **variables):
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
-    """A run that was stopped at step 8, as a function that makes a copy."""
+    """The folder of a study whose run was stopped at step 8."""
     out = tmp_path_factory.mktemp("stopped")
     with pytest.raises(RuntimeError, match="stopped here"):
         run(STUDY, out, progress=Stopping(8))
@@ -171,9 +172,10 @@ CAUSES = [
 
 
 @pytest.mark.parametrize(("cause", "harm", "error", "damaged", "words"), CAUSES, ids=[case[0] for case in CAUSES])
-def test_only_damage_comes_with_the_advice_to_train_again(tmp_path, monkeypatch, cause, harm, error, damaged, words):
-    with pytest.raises(RuntimeError, match="stopped here"):
-        run(STUDY, tmp_path, progress=Stopping(8))
+def test_only_damage_comes_with_the_advice_to_train_again(
+    stopped, tmp_path, monkeypatch, cause, harm, error, damaged, words
+):
+    shutil.copytree(stopped / "moved", tmp_path / "moved")
     folder = tmp_path / "moved" / "base" / "checkpoints"
     before = bytes_of(folder)
     if harm is not None:

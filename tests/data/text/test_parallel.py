@@ -1,5 +1,3 @@
-import gzip
-
 import pytest
 
 from attnlab.data.io.files import DataError
@@ -9,18 +7,6 @@ from attnlab.data.text.example import Example
 
 TABLE = "ein hund\ta dog\nzwei katzen\ttwo cats\n"
 PAIRS = [Example("ein hund", ("a dog",)), Example("zwei katzen", ("two cats",))]
-
-
-@pytest.fixture
-def write(tmp_path):
-    """A function: the path of a file with this content."""
-
-    def write(name, content):
-        content = content.encode() if isinstance(content, str) else content
-        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        return str(tmp_path / name)
-
-    return write
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import gzip
 from collections import Counter
 
 import pytest
@@ -10,18 +9,6 @@ from attnlab.data.text.example import Example
 
 LINES = "good a fine film\nbad\tdull  and long\n\ngood so short\n"
 EXAMPLES = [Example("a fine film", ("good",)), Example("dull and long", ("bad",)), Example("so short", ("good",))]
-
-
-@pytest.fixture
-def write(tmp_path):
-    """A function: the path of a file with this content."""
-
-    def write(name, content):
-        content = content.encode() if isinstance(content, str) else content
-        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        return str(tmp_path / name)
-
-    return write
 
 
 def test_the_questions_of_trec(published):

@@ -14,6 +14,8 @@ from attnlab.lab.execution.artifacts import TRIES
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
+from attnlab.models import Language
+from attnlab.tasks import Recall
 from tests.gated import Gated
 from tests.lab.noted import Noted
 from tests.small import EXPERIMENT, TINY
@@ -42,6 +44,7 @@ def test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps(tmp_p
 
 
 STUDY = Study(change(EXPERIMENT, **TINY | {"train.steps": 8}), name="small")
+RECALL = Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=6)
 
 
 def broken(error, *arguments):
@@ -74,7 +77,7 @@ def test_a_failure_to_draw_is_noted_and_the_result_is_complete(tmp_path, monkeyp
 
 
 def test_a_run_stopped_while_drawing_keeps_its_result_and_draws_when_resumed(tmp_path, monkeypatch):
-    study = Study(EXPERIMENT, name="small")
+    study = Study(change(EXPERIMENT, task=RECALL, model=Language(width=4, heads=1, layers=1)), name="small")
     run(study, tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr(artifacts, "snapshots", partial(broken, KeyboardInterrupt()))

@@ -156,7 +156,7 @@ def test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s(tmp_pa
 
 
 def test_a_worker_stopped_outside_of_training_prints_one_line(monkeypatch, capsys):
-    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))
+    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(0.2))
     monkeypatch.setattr("sys.stdin", StringIO("{}"))
     monkeypatch.setattr("sys.argv", ["worker"])
     assert worker.main() == 130
@@ -178,7 +178,7 @@ def test_a_failed_variant_is_reported_and_the_others_are_trained(tmp_path, monke
     assert failed.value.variant == "b"
     assert [variant for variant in "abcd" if folder(tmp_path, variant).read("result") is None] == ["b"]
     (folder(tmp_path, "b").path / "lock").rmdir()
-    assert run(study, tmp_path, workers=2).code == 0
+    assert run(study, tmp_path).code == 0
 
 
 def test_a_failed_variant_is_not_tried_by_other_processes_of_the_command(tmp_path):

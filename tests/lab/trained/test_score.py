@@ -337,6 +337,9 @@ def test_wrong_sizes_are_named(trained, tmp_path):
         match=r"h\.npz: the class 'other' of node '.*' does not occur in training; the training classes are 0, 1, 2",
     ):
         score(trained("nodes")[0], [named])
+
+
+def test_recordings_of_another_length_are_named(trained, tmp_path):
     put(tmp_path / "s" / "low" / "a.wav", tone(300, 8000, 3.0), rate=8000)
     with pytest.raises(DataError, match=r"s: low/a\.wav lasts 2\.9\d s, but the model reads at most 0\.\d+ s"):
         score(trained("sounds")[0], [str(tmp_path / "s")])
