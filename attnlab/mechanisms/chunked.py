@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import ClassVar
 
 from jaxtyping import Array, Float
 
@@ -28,7 +29,7 @@ class Chunked(Recurrent):
 
     chunk: int = 64
     """Number of tokens per chunk."""
-    rule: ClassVar[Any] = decay
+    rule: ClassVar[ModuleType] = decay
     """Module of `attnlab.ops` that updates the state."""
 
     def __post_init__(self):

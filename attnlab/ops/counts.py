@@ -1,10 +1,10 @@
 """Checks of counts."""
 
 from numbers import Integral
-from typing import Any
+from typing import SupportsInt
 
 
-def check_counts(**given: Any) -> None:
+def check_counts(**given: SupportsInt | None) -> None:
     """Checks that every value is an integer of at least 1; None is accepted.
 
     Raises:

@@ -114,8 +114,8 @@ class DocumentPairs(Documents):
     """Two documents, read byte by byte: are they of the same class? Scored by accuracy.
 
     Half of the pairs are of the same class. No sentence occurs in both documents. The fields are those of `documents`.
-    The model `matcher` reads them. (Byte-level retrieval in the Long Range Arena, Tay et al. 2021, asks whether one of
-    two papers cites the other.)
+    The model `pair-classifier` reads them. (Byte-level retrieval in the Long Range Arena, Tay et al. 2021, asks whether
+    one of two papers cites the other.)
     """
 
     def load(self) -> GeneratedData:
