@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from attnlab.training.problem import Metric
 
 
 class Progress(Protocol):
@@ -53,7 +56,7 @@ class Progress(Protocol):
         """
         ...
 
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+    def evaluated(self, step: int, metrics: Mapping[Metric, float]) -> None:
         """An evaluation after `step` steps ended. `metrics` are means over the lanes that did not diverge."""
         ...
 

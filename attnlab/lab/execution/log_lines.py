@@ -9,8 +9,9 @@ from contextlib import nullcontext
 from typing import TextIO
 
 from attnlab.console.escape import plain
-from attnlab.console.format import duration, measure, title
+from attnlab.console.format import duration
 from attnlab.lab.execution.eta import Course, throughput
+from attnlab.training.problem import Metric
 
 
 class Plain:
@@ -82,6 +83,6 @@ def labelled(variant: str, text: str) -> str:
     return text if not variant or text.startswith(f"{variant}: ") else f"{variant}: {text}"
 
 
-def measured(metrics: Mapping[str, float]) -> str:
+def measured(metrics: Mapping[Metric, float]) -> str:
     """Return metrics in words, each with its formatted value."""
-    return plain(", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items()))
+    return plain(", ".join(f"{metric.title} {metric.format(value)}" for metric, value in metrics.items()))

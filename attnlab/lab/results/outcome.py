@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.console.format import number
+from attnlab.console.metric import Metric
+from attnlab.lab.results.declared import check, declared
 from attnlab.lab.results.estimates import Estimate, Rate, estimate, is_rate, rates
 from attnlab.lab.runs import study_file
 from attnlab.lab.runs.examples import Example, examples
@@ -61,6 +63,15 @@ class Outcome:
     def headline(self) -> Estimate | None:
         """The estimate of the headline metric."""
         return self.metrics.get(self.metric) if self.result else None
+
+    @property
+    def headline_metric(self) -> Metric:
+        """The declaration of the headline metric. Its name is empty if the run has not finished."""
+        return self.declared(self.metric)
+
+    def declared(self, name: str) -> Metric:
+        """Return the declaration of a metric. A metric that the run does not declare has no unit and no range."""
+        return declared(self.result or {}, name)
 
     def by_seed(self, metric: str) -> dict[int, float]:
         """Return the values of a metric by seed. Empty if a value is not finite or its seed is unknown."""
@@ -174,17 +185,21 @@ def outcomes(folder: Path) -> list[Outcome]:
     return sorted(ordered, key=lambda outcome: (outcome.result is None, places.index(outcome.metric), *_rank(outcome)))
 
 
-def by_metric(found: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+def by_metric(found: Iterable[Outcome]) -> dict[Metric, list[Outcome]]:
     """Group the outcomes by headline metric. Values of different metrics share no axis and no column.
 
-    Unfinished outcomes have no metric. They join the others if these share one metric, otherwise they are under "".
+    A group has the declaration of its first finished outcome. Unfinished outcomes have no metric. They join the others
+    if these share one metric, otherwise the name of their metric is empty.
     """
     found = list(found)
-    named = {outcome.metric for outcome in found if outcome.result}
-    only = named.pop() if len(named) == 1 else ""
-    groups: dict[str, list[Outcome]] = {}
+    metrics: dict[str, Metric] = {}
     for outcome in found:
-        groups.setdefault(outcome.metric or only, []).append(outcome)
+        if outcome.result:
+            metrics.setdefault(outcome.metric, outcome.headline_metric)
+    only = next(iter(metrics.values())) if len(metrics) == 1 else Metric("")
+    groups: dict[Metric, list[Outcome]] = {}
+    for outcome in found:
+        groups.setdefault(metrics.get(outcome.metric, only), []).append(outcome)
     return groups
 
 
@@ -207,7 +222,7 @@ def _rank(outcome: Outcome) -> tuple[bool, float, str]:
     estimate = outcome.headline
     if outcome.result is None or estimate is None or estimate.mean is None:
         return True, 0.0, outcome.name
-    return False, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
+    return False, -estimate.mean if outcome.headline_metric.higher else estimate.mean, outcome.name
 
 
 def _outcome(place: Path, study: Path, entry: dict[str, Any]) -> Outcome:
@@ -264,6 +279,10 @@ def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[
         return None
     if not all(type(seed) is int for seed in result["seeds"]):
         raise FolderError(f"{run.file('result')}: the field 'seeds' must be a list of integers")
+    try:
+        check(result)
+    except ValueError as error:
+        raise FolderError(f"{run.file('result')}: declared: {error}") from error
     where = f"{run.file('result')}: metrics"
     metrics = {name: estimate(entry, f"{where}.{name}") for name, entry in result["metrics"].items()}
     lost = [lane.get("learning_rate") for lane in result["diverged"] if isinstance(lane, dict)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attnlab.console.format import measure, number, title
+from attnlab.console.format import number
+from attnlab.lab.results.declared import declared
 
 
 def model_line(result: dict[str, Any]) -> str:
@@ -13,8 +14,8 @@ def model_line(result: dict[str, Any]) -> str:
 
     The sentence also reports the metric of the last models.
     """
-    kind, metric = result.get("tested_model"), str(result.get("metric"))
-    taken, last = (_mean(result.get(name), metric) for name in ("metrics", "last_metrics"))
+    kind, metric = result.get("tested_model"), declared(result, str(result.get("metric")))
+    taken, last = (_mean(result.get(name), metric.name) for name in ("metrics", "last_metrics"))
     steps = [f"{step:,.0f}" for step in map(number, result.get("tested_steps") or []) if step is not None]
     if kind not in ("mean", "best") or taken is None or last is None or not steps:
         return ""
@@ -22,7 +23,7 @@ def model_line(result: dict[str, Any]) -> str:
         which = f"the mean of {len(steps)} models (steps {steps[0]} to {steps[-1]})"
     else:
         which = f"the best model on validation (step {', '.join(steps)})"
-    return f"{which} was tested: {title(metric)} {measure(metric, taken)}; the last model has {measure(metric, last)}"
+    return f"{which} was tested: {metric.title} {metric.format(taken)}; the last model has {metric.format(last)}"
 
 
 def _mean(metrics: Any, metric: Any) -> float | None:

@@ -80,7 +80,7 @@ def summaries(
         values = [each[name] for each in scores]
         if not all(map(math.isfinite, values)):
             return {"mean": None, "low": None, "high": None, "values": values}
-        return summary(values, contenders if name.split(".")[0] == headline else 1, higher)
+        return summary(values, contenders if f"{name}.".startswith(f"{headline}.") else 1, higher)
 
     return {name: one(name) for name in scores[0]} if scores else {}
 

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data import names
 from attnlab.data.text.parallel import EMPTY
 from attnlab.lab.runs.answer_table import lines
@@ -32,6 +33,8 @@ class Scored:
 
     It is empty if the file holds only inputs.
     """
+    declared: Mapping[str, Metric]
+    """The declarations of the metrics by name."""
     rows: Mapping[int, Sequence[Row]]
     """The examples by seed, each with that seed's answer."""
     figure: str
@@ -104,7 +107,8 @@ def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str])
     scores = [problem.score("test", answers[n]) for n in lanes]
     metrics = summaries(scores, problem.metric.name, problem.metric.higher, max(1, len(result.get("contenders") or [])))
     rows = {seed: problem.rows("test", answers[n]) for seed, n in zip(seeds, lanes, strict=True)}
-    return Scored(file, tuple(seeds), metrics, rows, problem.figure, (*notes, *problem.notes))
+    declared = {name: problem.declared(name) for name in metrics}
+    return Scored(file, tuple(seeds), metrics, declared, rows, problem.figure, (*notes, *problem.notes))
 
 
 def _rebuilt(trainer: Trainer, model: Any) -> Any:
