@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from attnlab.console.metric import Metric
 from attnlab.lab.reporting.axis import Axis, axis
-from attnlab.lab.reporting.markup import Markup, tag
+from attnlab.lab.reporting.markup import Child, Markup, tag
 from attnlab.lab.results.estimates import Estimate
 
 
@@ -23,7 +23,7 @@ class Mark:
     """The name of the variant."""
 
 
-def strips(metric: Metric, rows: Sequence[tuple[object, Sequence[Mark]]], seeds: bool) -> Markup:
+def strips(metric: Metric, rows: Sequence[tuple[Child, Sequence[Mark]]], seeds: bool) -> Markup:
     """Return a row for each (name, marks) on a shared axis, with the axis below.
 
     Estimates that are not sound are not drawn.

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from attnlab.console.format import number
 from attnlab.console.metric import Metric
@@ -16,7 +15,7 @@ from attnlab.lab.results.estimates import Estimate, Rate, estimate, is_rate, rat
 from attnlab.lab.runs import study_file
 from attnlab.lab.runs.examples import Example, examples
 from attnlab.lab.runs.pictures import Picture, pictures
-from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from attnlab.lab.runs.run_folder import FolderError, Record, RunFolder
 
 
 @dataclass(frozen=True)
@@ -25,18 +24,18 @@ class Outcome:
 
     name: str
     """The name of the variant."""
-    experiment: dict[str, Any]
+    experiment: Record
     """The contents of `experiment.json`, with what the study file says of the variant.
 
     See `attnlab.lab.runs.study_file`.
     """
-    environment: dict[str, Any]
+    environment: Record
     """The contents of `environment.json`."""
-    result: dict[str, Any] | None
+    result: Record | None
     """The contents of `result.json`, or None if the run has not finished."""
     metrics: dict[str, Estimate]
     """The estimates of the metrics by name."""
-    rows: list[dict[str, Any]]
+    rows: list[Record]
     """The rows of `metrics.jsonl`."""
     maps: tuple[Example, ...]
     """The stored attention maps."""
@@ -94,14 +93,14 @@ class Outcome:
         lost = [lane.get("seed") for lane in self.lost()]
         return [seed for seed in (self.result or {}).get("seeds", []) if seed not in lost]
 
-    def lost(self) -> list[dict[str, Any]]:
+    def lost(self) -> list[Record]:
         """Return the lanes that diverged at the chosen learning rate."""
         if self.result is None:
             return []
         rate = number(self.result.get("learning_rate"))
         return [lane for lane in self.diverged() if rate is None or is_rate(lane.get("learning_rate"), rate)]
 
-    def diverged(self) -> list[dict[str, Any]]:
+    def diverged(self) -> list[Record]:
         """Return all lanes that diverged."""
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
@@ -225,7 +224,7 @@ def _rank(outcome: Outcome) -> tuple[bool, float, str]:
     return False, -estimate.mean if outcome.headline_metric.higher else estimate.mean, outcome.name
 
 
-def _outcome(place: Path, study: Path, entry: dict[str, Any]) -> Outcome:
+def _outcome(place: Path, study: Path, entry: Record) -> Outcome:
     """Read one folder. Errors become entries of `troubles`."""
     troubles: list[str] = []
 
@@ -255,7 +254,7 @@ def _outcome(place: Path, study: Path, entry: dict[str, Any]) -> Outcome:
     return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), by_rate, drawn)
 
 
-def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _rows(run: RunFolder, result: Record | None) -> list[Record]:
     """Read the rows of `metrics.jsonl` and check them against the result."""
     rows, steps = run.metrics(), number((result or {}).get("steps"))
     last = rows[-1]["step"] if rows else 0
@@ -272,7 +271,7 @@ def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]
     return rows
 
 
-def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[Rate, ...]] | None:
+def _result(run: RunFolder) -> tuple[Record, dict[str, Estimate], tuple[Rate, ...]] | None:
     """Read `result.json`, and return it with its estimates."""
     result = run.read("result")
     if result is None:

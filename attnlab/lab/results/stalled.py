@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from attnlab.lab.results.declared import declared
+from attnlab.lab.runs.run_folder import Record
 
 
-def stalled(result: dict[str, Any], rows: Iterable[dict[str, Any]], patience: int) -> list[str]:
+def stalled(result: Record, rows: Iterable[Record], patience: int) -> list[str]:
     """Return a line for each lane that stopped after `patience` evaluations with the same value.
 
     A metric that is at its worst until much is learned, for example exact match or BLEU, shows no gain while the loss

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.console.escape import plain
 from attnlab.console.format import NONE, count, duration, is_band, large, number
@@ -213,7 +213,7 @@ def _training(outcome: Outcome) -> Cell:
     return _cost("seconds", duration, "" if compiling is None else f"{duration(compiling)} compiling")(outcome)
 
 
-def _cost(field: str, write: Callable[[Any], str], note: str = "") -> Callable[[Outcome], Cell]:
+def _cost(field: str, write: Callable[[object], str], note: str = "") -> Callable[[Outcome], Cell]:
     """Return a function that formats a field of `result.json`. Older folders may lack the field."""
 
     def cell(outcome: Outcome) -> Cell:
@@ -227,7 +227,7 @@ def _known(outcome: Outcome, field: str) -> float | None:
     return number((outcome.result or {}).get(field))
 
 
-def _bytes(value: Any) -> str:
+def _bytes(value: object) -> str:
     return large(value, "B")
 
 

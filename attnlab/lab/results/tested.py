@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from attnlab.console.format import number
 from attnlab.lab.results.declared import declared
+from attnlab.lab.runs.run_folder import Record
 
 
-def model_line(result: dict[str, Any]) -> str:
+def model_line(result: Record) -> str:
     """Return a sentence if a `result.json` has metrics of other models than the last ones, else "".
 
     The sentence also reports the metric of the last models.
@@ -26,7 +26,7 @@ def model_line(result: dict[str, Any]) -> str:
     return f"{which} was tested: {metric.title} {metric.format(taken)}; the last model has {metric.format(last)}"
 
 
-def _mean(metrics: Any, metric: Any) -> float | None:
+def _mean(metrics: object, metric: str) -> float | None:
     entry = metrics.get(metric) if isinstance(metrics, dict) else None
     mean = number(entry.get("mean")) if isinstance(entry, dict) else None
     return mean if mean is not None and math.isfinite(mean) else None

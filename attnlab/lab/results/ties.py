@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from attnlab.console.format import number, significant
 from attnlab.lab.results.declared import declared
+from attnlab.lab.runs.run_folder import Record
 from attnlab.lab.statistics import leaders, lowest
 
 
-def tie(result: dict[str, Any]) -> str:
+def tie(result: Record) -> str:
     """Return a sentence if several learning rates of a `result.json` share the best headline metric, else "".
 
     The sentence names the rates and how one was chosen: by the validation loss. The first rate is chosen in records
@@ -44,7 +44,7 @@ def tie(result: dict[str, Any]) -> str:
     return f"{tied}; {chosen} is reported because it has the lowest loss ({means})"
 
 
-def _table(by_rate: list[dict], name: str) -> list[tuple[float | None, ...]]:
+def _table(by_rate: list[Record], name: str) -> list[tuple[float | None, ...]]:
     """Return the finite numbers of a field, `[seeds, rates]`. Empty if the rates have different numbers of seeds."""
     columns = [entry.get(name) for entry in by_rate]
     if not all(isinstance(column, list) and len(column) == len(columns[0] or []) for column in columns):

@@ -14,7 +14,7 @@ from attnlab.console.metric import Metric
 from attnlab.data import names
 from attnlab.data.text.parallel import EMPTY
 from attnlab.lab.runs.answer_table import lines
-from attnlab.lab.statistics import summaries
+from attnlab.lab.statistics import Summary, summaries
 from attnlab.lab.trained.load import Restored, Step, lanes_of, restored, unfinished
 from attnlab.tasks.base.task import Row, TaskData
 from attnlab.training.trainer import Trainer
@@ -28,7 +28,7 @@ class Scored:
     """The file."""
     seeds: tuple[int, ...]
     """The seeds of the chosen learning rate that did not diverge."""
-    metrics: dict[str, dict[str, Any]]
+    metrics: Mapping[str, Summary]
     """The metrics as in `result.json`: {"mean", "low", "high", "values"} by name, with one value for each seed.
 
     It is empty if the file holds only inputs.
