@@ -70,7 +70,6 @@ def record(one: Scored) -> JsonObject:
 
 def printed(one: Scored) -> Table:
     """Return the metrics of a file as a table for a terminal: the mean over seeds and its interval."""
-    from attnlab.console.format import measure, title
     from attnlab.console.tables import empty, fill
     from attnlab.lab.results.estimates import estimate
 
@@ -79,5 +78,6 @@ def printed(one: Scored) -> Table:
     made = empty(f"{one.file}: {one.examples:,} examples, {seeds}{unknown}", ["metric", "mean", "95% interval"], 1)
     for name, entry in one.metrics.items():
         value = estimate(entry, name)
-        fill(made, [title(name), measure(name, value.mean), value.reach(name)])
+        metric = one.declared[name]
+        fill(made, [metric.title, metric.format(value.mean), value.reach(metric)])
     return made

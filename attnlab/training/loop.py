@@ -96,7 +96,8 @@ def fit(
             if step % train.evaluate_every == 0 or step == train.steps:
                 scores = _evaluate(trainer, state, limit, rows)
                 state, selection_score = _judge(trainer, state, scores)
-                progress.evaluated(step, _means([scores[n] for n in _shown(state)]))
+                means = _means([scores[n] for n in _shown(state)])
+                progress.evaluated(step, {trainer.problem.declared(name): mean for name, mean in means.items()})
             record(rows)
             if step % train.save_every == 0 or step == train.steps or not _learning(state) or caught:
                 checkpoints.save(step, state, watch.elapsed(), selection_score)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from attnlab.training.problem import Metric
 
 
 class Progress(Protocol):
@@ -49,7 +52,7 @@ class Progress(Protocol):
             steps_per_second: The speed. If None, the listener measures it.
         """
 
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+    def evaluated(self, step: int, metrics: Mapping[Metric, float]) -> None:
         """An evaluation after `step` steps ended. `metrics` are means over the lanes that did not diverge."""
 
     def saved(self, step: int) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.lab.results.declared import entries
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.statistics import summary
+from tests.lab.metrics import declared
 
 LANGUAGES = (
     *("ar", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it"),
@@ -44,7 +46,10 @@ def retell(run: RunFolder, metric: str, times: float) -> None:
         named(key): summary(times * np.array(found["values"])) if "exact_match" in key else found
         for key, found in result["metrics"].items()
     }
-    run.write("result", result | {"metrics": scaled, "metric": metric, "higher": False})
+    run.write(
+        "result",
+        result | {"metrics": scaled, "declared": entries(map(declared, scaled)), "metric": metric, "higher": False},
+    )
     run.file("metrics").unlink()
     scale = lambda key, value: times * value if key == "valid.exact_match" else value
     run.append_metrics([{named(key): scale(key, value) for key, value in row.items()} for row in rows])
@@ -129,6 +134,7 @@ def result(random, mean, spread, seeds, steps, groups, diverged) -> dict[str, An
             metrics[f"exact_match.{group}"] = summary(np.clip(share + noise, 0, 1))
     return {
         "metrics": metrics,
+        "declared": entries(map(declared, ["loss", *metrics])),
         "metric": "exact_match",
         "higher": True,
         "seeds": list(seeds),

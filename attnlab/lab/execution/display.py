@@ -7,8 +7,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 
 from attnlab.console.escape import plain
-from attnlab.console.format import duration, measure, title
+from attnlab.console.format import duration
 from attnlab.lab.execution.eta import Eta
+from attnlab.training.problem import Metric
 from attnlab.training.progress import Progress
 
 EVERY = 0.5  # the minimum seconds between two updates during training
@@ -105,6 +106,6 @@ def labelled(variant: str, text: str) -> str:
     return text if not variant or text.startswith(f"{variant}: ") else f"{variant}: {text}"
 
 
-def measured(metrics: Mapping[str, float]) -> str:
+def measured(metrics: Mapping[Metric, float]) -> str:
     """Return metrics in words, each with its formatted value."""
-    return plain(", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items()))
+    return plain(", ".join(f"{metric.title} {metric.format(value)}" for metric, value in metrics.items()))

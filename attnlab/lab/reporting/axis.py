@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attnlab.console.format import within
+from attnlab.console.metric import Metric
 
+ANY = Metric("")  # any number is possible
 ROOM = 0.04  # the fraction of its length that an axis leaves empty at each end
 
 
@@ -34,15 +35,15 @@ class Axis:
         return f"{100 * self.share(value):.2f}%"
 
 
-def axis(numbers: Iterable[float], metric: str = "", marks: int = 4) -> Axis:
+def axis(numbers: Iterable[float], metric: Metric = ANY, marks: int = 4) -> Axis:
     """Return a linear axis that contains all numbers.
 
     It has about `marks` ticks and at least two. No tick is outside the metric's possible values.
     """
     found = list(numbers) or [0.0, 1.0]
-    low, high = within(metric, min(found), max(found))
+    low, high = metric.clip(min(found), max(found))
     room = ROOM * (high - low) or 0.01 * (abs(high) or 1)
-    first, last = within(metric, low - room, high + room)
+    first, last = metric.clip(low - room, high + room)
     ticks = []
     # A single tick would show no scale.
     for finer in (marks, 2 * marks, 4 * marks):

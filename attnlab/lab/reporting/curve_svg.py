@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.console.format import is_rate, percent, within
+from attnlab.console.metric import Metric
 from attnlab.lab.reporting.curves import Curve
 from attnlab.lab.reporting.markup import Markup, tag
 from attnlab.plotting import canvas, plain
@@ -34,21 +34,21 @@ MANY = 8  # with more curves, lines are thinner and bands lighter, because they 
 DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (2, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
 
 
-def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
+def draw(curves: Sequence[Curve], metric: Metric, label: str) -> Markup:
     """Return an SVG of the curves. `label` describes it for screen readers. Its only text is numbers."""
     file = StringIO()
     with plain(ascii(label)):
         figure = canvas(5, 3.1)
-        panel(figure.add_subplot(), curves, key, _STAND_IN)
+        panel(figure.add_subplot(), curves, metric, _STAND_IN)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     return _inline(file.getvalue(), label)
 
 
-def panel(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
-    """Draw the curves recorded under `key` on matplotlib's axes."""
+def panel(axes: Any, curves: Sequence[Curve], metric: Metric, paint: Paint) -> None:
+    """Draw the curves of a metric on matplotlib's axes."""
     for one in curves:
-        _draw(axes, one, key, paint, len(curves) > MANY)
-    _dress(axes, curves, key, paint)
+        _draw(axes, one, metric, paint, len(curves) > MANY)
+    _dress(axes, curves, metric, paint)
 
 
 def undressed(axes: Any, paint: Paint, across: str) -> None:
@@ -60,21 +60,21 @@ def undressed(axes: Any, paint: Paint, across: str) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw(axes: Any, one: Curve, key: str, paint: Paint, many: bool) -> None:
+def _draw(axes: Any, one: Curve, metric: Metric, paint: Paint, many: bool) -> None:
     style = {"color": paint.variants[one.order % 8], "linewidth": 1.2 if many else 1.8}
     marker = {"marker": "o", "markersize": 3.5} if len(one.steps) <= 12 else {}
     if one.values.shape[1]:
         dashes = DASHES[(one.order + one.order // 8) % len(DASHES)]
         axes.plot(one.steps, one.values.mean(1), linestyle=dashes, label=one.name, **style, **marker)
     if band := one.band():
-        low, high = zip(*(within(key, *ends) for ends in zip(*band, strict=True)), strict=True)
+        low, high = zip(*(metric.clip(*ends) for ends in zip(*band, strict=True)), strict=True)
         axes.fill_between(one.steps, low, high, color=style["color"], alpha=0.06 if many else 0.18, linewidth=0)
     for steps, values in one.cut:
         axes.plot(steps, values, linestyle=":", color=style["color"], linewidth=1)
         axes.plot(steps[-1:], values[-1:], "x", color=style["color"], markersize=6)
 
 
-def _dress(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
+def _dress(axes: Any, curves: Sequence[Curve], metric: Metric, paint: Paint) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
     undressed(axes, paint, "y")
@@ -82,8 +82,8 @@ def _dress(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
     axes.set_xlim(0, max(one.steps[-1] for one in curves) * 1.02)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    if is_rate(key):
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=percent(key)))
+    if metric.is_fraction:
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=metric.sign))
     elif _decades(curves) > 1.3:
         axes.set_yscale("log")
         # Plain numbers, because powers of ten would be written as mathematics, which the page cannot show.

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from attnlab.console.format import measure, within
+from attnlab.console.metric import Metric
 from attnlab.lab.reporting.axis import Axis, axis, log_axis
 from attnlab.lab.reporting.labels import place, short
 from attnlab.lab.reporting.markup import Markup, tag
-from attnlab.lab.reporting.strips import tick
 from attnlab.lab.results.estimates import Estimate
 
 TOP, FOOT = 16.0, 24.0  # pixels above the plot, and below it for the numbers of the horizontal axis
@@ -62,7 +61,7 @@ class Series:
 class Frame:
     """The axes of a figure."""
 
-    metric: str
+    metric: Metric
     """The metric of the vertical axis."""
     higher: bool
     """Whether higher values are better."""
@@ -93,11 +92,11 @@ class Frame:
         return replace(self, across=replace(self.across, ticks=tuple(kept)))
 
 
-def frame(metric: str, higher: bool, series: Sequence[Series], width: float = 330, tall: float = 270) -> Frame:
+def frame(metric: Metric, higher: bool, series: Sequence[Series], width: float = 330, tall: float = 270) -> Frame:
     """Return axes that contain all of the series."""
     sound = [point.estimate for one in series for point, _ in one.sound]
     ends = [end for e in sound for end in (e.mean, *(e.ends or ()), *e.values) if end is not None]
-    heights = within(metric, min(ends), max(ends)) if ends else ()
+    heights = metric.clip(min(ends), max(ends)) if ends else ()
     across = log_axis([point.x for one in series for point in one.points], round(width / 66))
     return Frame(metric, higher, across, axis(heights, metric, round(tall / 50) + 1), width, tall)
 
@@ -132,7 +131,7 @@ def _svg(on: Frame, parts: Sequence[Markup], label: str) -> Markup:
 def _grid(on: Frame, write: Callable[[float], str]) -> list[Markup]:
     rows = [(value, on.y(value)) for value in on.down.ticks]
     drawn = [tag("line", x1="0", x2="100%", y1=f"{y:.1f}", y2=f"{y:.1f}", class_="grid") for _, y in rows]
-    drawn += [tag("text", tick(on.metric, value), x="0", y=f"{y - 4:.1f}") for value, y in rows]
+    drawn += [tag("text", on.metric.format_tick(value), x="0", y=f"{y - 4:.1f}") for value, y in rows]
     foot = TOP + on.tall
     for value in on.across.ticks:
         x = f"{on.x(value):.2%}"
@@ -169,7 +168,7 @@ def _point(on: Frame, one: Series, point: Point) -> Markup:
     """Draw a point with its interval and seeds, relative to its horizontal position."""
     estimate, parts = point.estimate, [tag("title", f"{one.name}: {_said(on.metric, point)}")]
     if estimate.sound and estimate.ends is not None:
-        ends = [f"{on.y(end):.1f}" for end in within(on.metric, *estimate.ends)]
+        ends = [f"{on.y(end):.1f}" for end in on.metric.clip(*estimate.ends)]
         parts.append(tag("line", x1=0, x2=0, y1=ends[0], y2=ends[1], class_="reach"))
     if estimate.sound and estimate.mean is not None:
         rings = [on.y(value) for value in estimate.values if value is not None]
@@ -206,7 +205,7 @@ def _reach(on: Frame, estimate: Estimate) -> tuple[float, float]:
     return min(drawn), max(drawn)
 
 
-def _said(metric: str, point: Point) -> str:
+def _said(metric: Metric, point: Point) -> str:
     estimate = point.estimate
-    text = f"{measure(metric, estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "no value"
+    text = f"{metric.format(estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "no value"
     return text + (f"; {point.diverged} diverged" if point.diverged else "")

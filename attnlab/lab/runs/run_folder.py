@@ -14,6 +14,7 @@ from attnlab.storage.json_file import Fields, FolderError, write_whole
 
 FORMAT = 2  # the format of run folders, which `experiment.json` records
 READERS = {1: "0.1.0"}  # older formats, with the version of attnlab that reads each
+Record = dict[str, Any]  # an object in a file: FILES checks its fields, and whoever reads another one checks its value
 # The fields that each file must hold, with their types. A file may hold more.
 FILES: dict[str, Fields] = {
     "experiment": {"study": str, "question": str, "variant": str, "quick": bool, "experiment": dict},

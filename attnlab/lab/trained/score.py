@@ -11,10 +11,11 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from attnlab.console.metric import Metric
 from attnlab.data import names
 from attnlab.data.text.corpus import EMPTY
 from attnlab.lab.runs.answer_table import lines
-from attnlab.lab.statistics import summaries
+from attnlab.lab.statistics import Summary, summaries
 from attnlab.lab.trained.load import Restored, Step, lanes_of, restored, unfinished
 from attnlab.tasks.base.task import Row, Task, TaskData
 from attnlab.training.trainer import Trainer
@@ -36,11 +37,13 @@ class Scored:
     """The file."""
     seeds: tuple[int, ...]
     """The seeds of the chosen learning rate that did not diverge."""
-    metrics: dict[str, dict[str, Any]]
+    metrics: Mapping[str, Summary]
     """The metrics as in `result.json`: {"mean", "low", "high", "values"} by name, with one value for each seed.
 
     It is empty if the file holds only inputs.
     """
+    declared: Mapping[str, Metric]
+    """The declarations of the metrics by name."""
     rows: Mapping[int, Sequence[Row]]
     """The examples by seed, each with that seed's answer."""
     figure: str
@@ -113,7 +116,8 @@ def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str])
     scores = [problem.score("test", answers[n]) for n in lanes]
     metrics = summaries(scores, problem.metric.name, problem.metric.higher, _contenders(result))
     rows = {seed: problem.rows("test", answers[n]) for seed, n in zip(seeds, lanes, strict=True)}
-    return Scored(file, tuple(seeds), metrics, rows, problem.figure, (*notes, *problem.notes))
+    declared = {name: problem.declared(name) for name in metrics}
+    return Scored(file, tuple(seeds), metrics, declared, rows, problem.figure, (*notes, *problem.notes))
 
 
 def _contenders(result: Mapping[str, object]) -> int:

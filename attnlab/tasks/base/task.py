@@ -6,7 +6,7 @@ Importing this module does not import jax.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard
 
 from attnlab.console.metric import Metric
@@ -298,9 +298,18 @@ class TaskData(TextInterface):
     def metrics(self) -> dict[str, Metric]:
         """All metrics by name, including the loss.
 
-        A part of a metric, for example "accuracy.short", is reported under the name of the metric and a dot.
+        A part of a metric, for example "accuracy.short", is reported under the name of the metric and a dot. It shares
+        the declaration of the metric.
         """
         return {metric.name: metric for metric in (LOSS, self.metric, *self.more_metrics)}
+
+    def declared(self, key: str) -> Metric:
+        """Returns the declaration of a key of `score`: of a metric, or of a part, which has that of its metric.
+
+        A metric that is not declared has no unit, no range, and a lower value is better.
+        """
+        whole = max((name for name in self.metrics if f"{key}.".startswith(f"{name}.")), key=len, default="")
+        return replace(self.metrics[whole], name=key) if whole else Metric(key)
 
     @property
     def first_steps(self) -> tuple[int, ...]:

@@ -109,7 +109,7 @@ class ImageGeneration(TaskData):
 
     metric = Metric("frechet", low=0)
     maps = TaskMaps("image", "image")
-    more_metrics = (Metric("kernel"), Metric("diversity", "%", 0, 1, higher=True))
+    more_metrics = (Metric("kernel"), Metric("diversity", low=0, high=1, higher=True))
 
     def __init__(self, task: Generation, pictures: ImageData):
         self.task, self._pictures, self.parts = task, pictures, pictures.parts

@@ -7,6 +7,7 @@ from rich.console import Console
 from attnlab.lab.execution.live_bar import Terminal
 from attnlab.lab.execution.log_lines import Plain
 from attnlab.lab.execution.progress import choose
+from attnlab.tasks.base.metrics import EXACT_MATCH
 from attnlab.training.progress import Progress, Silent
 
 
@@ -29,7 +30,7 @@ def train(progress: Progress, clock, variants=("softmax", "linear")):
             clock.now += 8.0
             progress.advanced(step, 1 / step)
             if step % 16 == 0:
-                progress.evaluated(step, {"exact_match": step / 40})
+                progress.evaluated(step, {EXACT_MATCH: step / 40})
                 progress.saved(step)
         progress.finished()
     progress.note("all lanes finite")

@@ -26,7 +26,8 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
         state=state, diverged_step=np.where(alive.ravel(), -1, 5), first_nonfinite=[None if well else "w" for well in
         alive.ravel()], step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
     )  # fmt: skip
-    problem = SimpleNamespace(metric=Metric(metric, higher=higher), fingerprint="f")
+    headline = Metric(metric, higher=higher)
+    problem = SimpleNamespace(metric=headline, metrics={metric: headline}, declared=Metric, fingerprint="f")
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}
     lanes = [{name: float(values.ravel()[n]) for name, values in named.items()} for n in range(test.size)]
     scores = None if valid is None else [{metric: float(value)} for value in np.asarray(valid, float).ravel()]
@@ -102,3 +103,10 @@ def test_a_metric_that_is_not_finite_has_its_values_and_no_mean(bad, tmp_path):
     read = json.loads((tmp_path / "result.json").read_text())["metrics"]
     assert read["perplexity"] == {"mean": None, "low": None, "high": None, "values": [9, None]}
     assert read["exact_match"]["values"] == [1, 3]
+
+
+def test_every_metric_of_the_result_is_declared():
+    same = [[1, 2], [3, 4], [5, 7]]
+    said = found([[0.8, 0.9], [0.9, 0.95], [0.9, 0.9]], same, **{"exact_match.de": same, "loss": same})
+    assert said["declared"].keys() == said["metrics"].keys()
+    assert said["declared"]["exact_match"] == {"unit": "", "low": None, "high": None, "higher": True}

@@ -1,6 +1,7 @@
 import pytest
 
 from attnlab.lab.reporting.axis import axis, log_axis
+from tests.lab.metrics import declared
 
 
 def test_even_steps():
@@ -30,18 +31,18 @@ def test_every_range_has_two_marks_or_more_and_not_too_many(ends):
 
 @pytest.mark.parametrize("ends", [(0.137, 0.96), (0.0, 1.0), (0.4, 0.42), (0.99, 1.0), (1.0, 1.0)])
 def test_a_rate_has_two_marks_or_more_and_not_too_many(ends):
-    found = axis(ends, "exact_match")
+    found = axis(ends, declared("exact_match"))
     assert 2 <= len(found.ticks) <= 6
 
 
 def test_a_rate_has_no_marks_where_it_cannot_be():
-    assert axis([0.99, 1.01], "exact_match").ticks[-1] == pytest.approx(1)
-    assert max(axis([0.99, 1.01], "loss").ticks) > 1
+    assert axis([0.99, 1.01], declared("exact_match")).ticks[-1] == pytest.approx(1)
+    assert max(axis([0.99, 1.01], declared("loss")).ticks) > 1
 
 
 def test_answers_that_run_on_have_rates_of_edits_above_one():
     for numbers in ([1.29, 1.30, 1.31], [1.29], [0.2, 1.35]):
-        found = axis(numbers, "word_edit_rate")
+        found = axis(numbers, declared("word_edit_rate"))
         assert found.low < min(numbers) <= max(numbers) < found.high
         assert found.ticks
-    assert max(axis([0.2, 1.0], "word_error_rate").ticks) == 1
+    assert max(axis([0.2, 1.0], declared("word_error_rate")).ticks) == 1

@@ -4,6 +4,7 @@ import pytest
 
 from attnlab.lab.reporting.scatter import Point, Series, alone, frame, scatter
 from attnlab.lab.results.estimates import Estimate
+from tests.lab.metrics import declared
 
 
 def point(x, mean, reach=0.1, values=None, **more):
@@ -12,7 +13,7 @@ def point(x, mean, reach=0.1, values=None, **more):
 
 
 def drawn(*series, metric="loss", higher=False):
-    return scatter(frame(metric, higher, series), series, lambda x: f"{x:g}", "label")
+    return scatter(frame(declared(metric), higher, series), series, lambda x: f"{x:g}", "label")
 
 
 def test_points_stand_where_their_numbers_are():
@@ -55,7 +56,7 @@ def test_what_has_no_number_is_a_cross_and_never_a_dot():
 
 def test_a_panel_draws_one_in_colour_and_the_tracks_of_the_rest():
     series = [Series(f"v{n}", n, (point(1, 1.0), point(10, 2.0))) for n in range(3)]
-    markup = alone(frame("loss", False, series, 165, 120), series[1], series, str, "label")
+    markup = alone(frame(declared("loss"), False, series, 165, 120), series[1], series, str, "label")
     assert markup.count('class="dot"') == 2
     assert markup.count('class="behind"') == 2
     assert markup.count('class="track"') == 3
@@ -63,7 +64,7 @@ def test_a_panel_draws_one_in_colour_and_the_tracks_of_the_rest():
 
 def test_only_numbers_that_have_room_are_written():
     series = [Series("a", 0, tuple(point(x, 1.0) for x in (1.0, 1.01, 2.0, 100.0)))]
-    assert frame("loss", False, series).ticked([1.0, 1.01, 100.0]).across.ticks == (1.0, 100.0)
+    assert frame(declared("loss"), False, series).ticked([1.0, 1.01, 100.0]).across.ticks == (1.0, 100.0)
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e99, -1e99])
