@@ -196,7 +196,10 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "a table's class",
         "a table's path",
     ),
-    "cli/test_options.py::test_every_documented_match_is_found": ("activations.py", "softmax_vs_linear_recall.py match=state"),
+    "cli/test_options.py::test_every_documented_match_is_found": (
+        "activations.py",
+        "softmax_vs_linear_recall.py match=state",
+    ),
 }
 
 
