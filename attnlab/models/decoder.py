@@ -28,7 +28,7 @@ class Decoding:
 
     layers: PyTree
     """A tuple of the layers' states. They are not stacked: a stacked array would be copied for every symbol."""
-    keep: Bool[Array, " S"] | None
+    keep: Bool[Places, " S"] | None
     """False marks padding of the memory, [S]. None without a memory."""
     table: Array | None
     """The table of the position encoding, or None."""

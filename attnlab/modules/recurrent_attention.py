@@ -112,7 +112,7 @@ class RecurrentAttention(Observable):
         return self._by_heads(self._attend, x, known, mask, places)
 
     def step(
-        self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[Array, " S"], i: Int[Places, ""]
+        self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[Places, " S"], i: Int[Places, ""]
     ) -> tuple[Float[Array, " M"], Array | None]:
         """Attend from one state.
 
