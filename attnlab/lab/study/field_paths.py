@@ -9,7 +9,7 @@ from typing import Any
 from attnlab import registry
 from attnlab.data.names import PARTS
 from attnlab.lab.study.recipe import shares
-from attnlab.lab.study.values import annotations, members, parse, text
+from attnlab.lab.study.values import annotations, members, parse
 from attnlab.tasks.base.task import Task
 
 Changes = dict[str, Any]  # path → value
@@ -27,12 +27,6 @@ def value_at(base: Any, changes: Changes, path: str) -> Any:
             raise ValueError(registry.no_field(value, name, ".".join(names[: depth + 1])) + _reads_files(value, name))
         value = getattr(value, name)
     return value
-
-
-def value_names(value: Any) -> tuple[str, ...]:
-    """Return the names that a value can give to a variant: its text, and that of the config it wraps."""
-    inner = wrapped_field(value)
-    return (text(value), *((text(getattr(value, inner)),) if inner else ()))
 
 
 def takes_field(old: Any, new: Any, path: str, below: str) -> bool:
