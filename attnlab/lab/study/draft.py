@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from attnlab import registry
+from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.field_paths import (
     Changes,
     contains,
@@ -22,6 +22,7 @@ from attnlab.lab.study.recipe import described, inherit
 from attnlab.lab.study.renaming import Label, name_of
 from attnlab.lab.study.study import change
 from attnlab.lab.study.values import text
+from attnlab.tasks.base.task import Task
 
 WHOLE = ("task", "model")  # fields that are replaced as a whole and inherit the recipe of the old value
 VARIANT = "variant"  # not a field: it selects variants by name
@@ -31,7 +32,7 @@ VARIANT = "variant"  # not a field: it selects variants by name
 class Draft:
     """A study while overrides are applied. Each method returns a changed copy."""
 
-    base: Any
+    base: Experiment
     """The base experiment, before changes."""
     changes: Changes
     """The changes of the base and of every variant, by path."""
@@ -157,7 +158,7 @@ class Draft:
         draft = replace(found, variants=variants, followed=followed, labels=(*self.labels, label))
         return draft.noting(note)
 
-    def legal(self, path: str, given: str, holder: str) -> Any:
+    def legal(self, path: str, given: str, holder: str) -> object:
         """Parse the value for a varied field. Raises ValueError, with a hint at variants of that name."""
         meant = [name for name in self.variants or {} if name == given or f"-{given}-" in f"-{name}-"]
         hint = f"{VARIANT}={','.join(meant)} selects {'the variants' if len(meant) > 1 else 'the variant'} of that name"
@@ -170,7 +171,7 @@ class Draft:
             raise ValueError(f"no variant has {path}={given}; {hint}")
         return value
 
-    def inheriting(self, path: str, given: str, value: Any) -> tuple[Any, Draft]:
+    def inheriting(self, path: str, given: str, value: object) -> tuple[object, Draft]:
         """Let a new task or model inherit the base's recipe. Returns it, and the draft with a note."""
         old = value_at(self.base, self.changes, path)
         if registry.find(old) is None or registry.find(value) is None:
@@ -183,7 +184,7 @@ class Draft:
             return found.config, self.noting(f"{path}={given} {', and '.join(parts)}")
         return found.config, self
 
-    def without_below(self, path: str, given: str, new: Any) -> Draft:
+    def without_below(self, path: str, given: str, new: object) -> Draft:
         """Drop varied fields below a path that the new value at the path does not have."""
         old = value_at(self.base, self.changes, path)
         gone = [each for each in self.varied() if each.startswith(f"{path}.") and not takes_field(old, new, path, each)]
@@ -222,7 +223,8 @@ class Draft:
 
     def without_unread(self) -> Draft:
         """Reset fields that the task does not read, given its other fields (`Task.unread`), and do not vary them."""
-        unread = [getattr(experiment.task, "unread", {}) for experiment in self.made().values()]
+        tasks = [experiment.task for experiment in self.made().values()]
+        unread = [task.unread if isinstance(task, Task) else {} for task in tasks]
         if not unread or any(each != unread[0] for each in unread):
             return self
         idle = {f"task.{name}": value for name, value in unread[0].items() if f"task.{name}" not in self.given}
@@ -255,9 +257,9 @@ class Draft:
         ]
         return replace(self, variants=variants, notes=(*self.notes, *notes), labels=())
 
-    def made(self) -> dict[str, Any]:
+    def made(self) -> dict[str, Experiment]:
         """Return the experiments of the variants. Refused ones are left out, because the study reports them later."""
-        made = {}
+        made: dict[str, Experiment] = {}
         for name, own in (self.variants or {"base": {}}).items():
             with suppress(ValueError):
                 made[name] = change(self.base, **self.changes | own)
