@@ -30,7 +30,7 @@ from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked
 from attnlab.system import settings
 from attnlab.system.signals import UNBEGUN, located
-from attnlab.tasks.base.task import TaskData
+from attnlab.tasks.base.task import Task, TaskData
 from attnlab.training.progress import Progress
 
 PREVIEWED = 4  # variants of a preview, at most
@@ -152,7 +152,7 @@ def _prepared(
     home = Path(out) / check_folder_name(study.name or "study")
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no real run relies on the other variants
-    problems: dict[Any, TaskData] = {}
+    problems: dict[Task, TaskData] = {}
     # Times of variants that this run leaves out must stay, so measure anew only if all variants take part.
     all_of_them = (study.part_of or study).variants().keys() <= study.variants().keys()
     watch = Stopwatch(home, progress.note, fresh and all_of_them) if study.budget == "seconds" else None
