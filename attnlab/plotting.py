@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
 
 INCH = 1.5  # side of a tile in inches
 PIXELS = 96  # pixels per inch
