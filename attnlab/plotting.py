@@ -13,6 +13,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure
 
 INCH = 1.5  # side of a tile in inches

@@ -7,7 +7,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from attnlab.documented import Documented
 from attnlab.lab.execution.artifacts import attempt

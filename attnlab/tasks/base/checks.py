@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import Field, fields
+from typing import ClassVar, Protocol
 
 from attnlab.data import repeats
 from attnlab.data.text.units import TokenizerSpec
 from attnlab.tasks.base.parts import FileFields, paths
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+
+class DataclassInstance(Protocol):
+    """An instance of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
 
 
 class UnitsField(Protocol):

@@ -11,7 +11,7 @@ from attnlab.plotting import COLOURS, canvas, png
 from attnlab.tasks.base.task import Batch
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from attnlab.plotting import Axes
 
 COLUMNS, MOST = 2, 8  # strings in a row of the picture, and in total
 RIGHT, WRONG = COLOURS[2], COLOURS[0]
