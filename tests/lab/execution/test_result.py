@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +28,9 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
         alive.ravel()], step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
     )  # fmt: skip
     headline = Metric(metric, higher=higher)
-    problem = SimpleNamespace(metric=headline, metrics={metric: headline}, declared=Metric, fingerprint="f")
+    problem = SimpleNamespace(
+        metric=headline, metrics={metric: headline}, declared=lambda key: replace(headline, name=key), fingerprint="f"
+    )
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}
     lanes = [{name: float(values.ravel()[n]) for name, values in named.items()} for n in range(test.size)]
     scores = None if valid is None else [{metric: float(value)} for value in np.asarray(valid, float).ravel()]
