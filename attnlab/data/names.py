@@ -2,8 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable
-
-from attnlab.registry import unknown
+from difflib import get_close_matches
 
 PARTS = ("train", "valid", "test")  # the parts of a data set; the last two are for evaluation
 
@@ -24,8 +23,11 @@ def check(field: str, name: str, known: Iterable[str]) -> None:
     Raises:
       ValueError: if `name` is not known. The message has the field, the nearest known name and all known names.
     """
-    if name not in (known := list(known)):
-        raise ValueError(unknown(f"{field}={name!r} is not known", str(name), known))
+    known = list(known)
+    if name not in known:
+        near = get_close_matches(str(name), known, n=1, cutoff=0.4)
+        hint = f"; nearest: {near[0]!r}" if near else ""
+        raise ValueError(f"{field}={name!r} is not known{hint}; known: {', '.join(known)}")
 
 
 def check_part(part: str, limit: int | None) -> None:
