@@ -15,7 +15,7 @@ from attnlab.console.errors import explain
 from attnlab.lab.execution import artifacts
 from attnlab.lab.execution.artifacts import attempt, draw, draw_again, examined
 from attnlab.lab.execution.result import result, undecided
-from attnlab.lab.planning.ledger import costs
+from attnlab.lab.planning.ledger import Costs, costs
 from attnlab.lab.planning.plan import Plan, steps_after
 from attnlab.lab.results.stalled import stalled
 from attnlab.lab.results.tested import model_line
@@ -227,8 +227,9 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     return answers, found
 
 
-def _costs(plan: Plan, note: Callable[[str], None]) -> dict[str, int | None]:
+def _costs(plan: Plan, note: Callable[[str], None]) -> Costs | dict[str, None]:
     """Return the costs of the variant, or None for each if they cannot be counted."""
     count = partial(costs, plan.experiment, plan.problem)
     lost = f"{plan.variant}: the costs cannot be computed"
-    return attempt(count, lost, "the result is complete", note) or dict.fromkeys(("parameters", "flops", "state_bytes"))
+    counted = attempt(count, lost, "the result is complete", note)
+    return counted or {"parameters": None, "flops": None, "state_bytes": None}
