@@ -158,26 +158,26 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "rates1",
     ),
     "lab/study/test_user_code_runs.py::test_it_is_asked_with_the_file_that_defines_it": ("sample",),
-    "lab/trained/test_snapshot.py::test_queries_show_the_places_of_the_image_where_they_look": ("0.0",),
-    "lab/trained/test_snapshot.py::test_the_token_of_a_class_has_its_row_in_front_of_what_is_read": (
+    "lab/trained/test_snapshot.py::test_detection_maps_of_queries_and_positions": ("0.0",),
+    "lab/trained/test_snapshot.py::test_class_token_is_the_first_row": (
         "words-token",
         "patches-mean",
     ),
-    "lab/execution/test_variant.py::test_what_goes_away_while_it_trains": ("all", "metrics.jsonl"),
+    "lab/execution/test_variant.py::test_files_removed_during_training": ("all", "metrics.jsonl"),
     "lab/study/test_sibling_imports.py::test_two_processes_and_a_trained_run_know_it": (),  # test_workers, its others
-    "lab/execution/test_workers.py::test_workers_know_an_entry_of_a_file_though_its_class_is_attnlab_s": (),  # next one
-    "lab/test_classification.py::test_what_makes_images_shows_where_its_places_look": (),  # models/test_sagan.py
-    "lab/execution/test_artifacts.py::test_extras_as_wide_as_the_values_train_and_have_maps": (),  # test_maps
-    "lab/trained/test_inspect.py::test_what_finds_things_is_looked_at_by_places_and_queries": (),  # test_snapshot
-    "lab/test_problems.py::test_it_runs_to_its_page_and_is_asked": ("associations",),
-    "lab/trained/test_score.py::test_on_its_own_test_a_run_comes_to_its_own_result_and_its_own_answers": (
+    "lab/execution/test_workers.py::test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s": (),  # next one
+    "lab/test_classification.py::test_image_generation_has_maps_if_the_model_has_attention": (),  # models/test_sagan.py
+    "lab/execution/test_artifacts.py::test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps": (),  # test_maps
+    "lab/trained/test_inspect.py::test_detection_maps_have_positions_and_queries": (),  # test_snapshot
+    "lab/test_problems.py::test_a_study_of_this_task_runs_and_can_be_sampled": ("associations",),
+    "lab/trained/test_score.py::test_scoring_the_own_test_file_reproduces_result_and_answers": (
         "pairs",
         "sentences",
         "text",
         "images",
         "nodes",
     ),
-    "lab/trained/test_score.py::test_inputs_alone_are_answered_and_nothing_is_measured": ("pairs", "sentences"),
+    "lab/trained/test_score.py::test_inputs_without_answers_have_answers_but_no_metrics": ("pairs", "sentences"),
     "lab/trained/test_score.py::test_lines_with_one_empty_side_are_skipped_and_said": ("pairs", "sentences"),
     "lab/trained/test_score.py::test_recordings_and_images_without_labels_are_answered": (),  # images of the next one
     "lab/trained/test_score.py::test_recordings_of_another_length_are_named": (),  # what_has_another_size
