@@ -165,9 +165,9 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     ),
     "lab/execution/test_variant.py::test_files_removed_during_training": ("all", "metrics.jsonl"),
     "lab/study/test_sibling_imports.py::test_two_processes_and_a_trained_run_know_it": (),  # test_workers, its others
-    "lab/execution/test_workers.py::test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s": (),  # next one
+    "lab/execution/test_workers.py::test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s": (),  # next
     "lab/test_classification.py::test_image_generation_has_maps_if_the_model_has_attention": (),  # models/test_sagan.py
-    "lab/execution/test_artifacts.py::test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps": (),  # test_maps
+    "lab/execution/test_artifacts.py::test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps": (),
     "lab/trained/test_inspect.py::test_detection_maps_have_positions_and_queries": (),  # test_snapshot
     "lab/test_problems.py::test_a_study_of_this_task_runs_and_can_be_sampled": ("associations",),
     "lab/trained/test_score.py::test_scoring_the_own_test_file_reproduces_result_and_answers": (

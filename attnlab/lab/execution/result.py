@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.lab.planning.ledger import Costs
 from attnlab.lab.results.declared import entries
 from attnlab.lab.statistics import Choice, choose, leaders, summaries
 from attnlab.lab.study.study import Experiment
@@ -26,7 +27,7 @@ def result(
     valid: Scores | None,
     test: Scores,
     examples: int | None,
-    costs: dict,
+    costs: Costs | dict[str, None],
     losses: list[float] | None = None,
     last: Scores | None = None,
 ) -> dict[str, Any]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attnlab.console.metric import Metric
-from attnlab.lab.reporting.curve_svg import Paint, panel, undressed
+from attnlab.lab.reporting.curve_svg import panel
 from attnlab.lab.reporting.curves import Curve
+from attnlab.lab.reporting.figure_svg import Paint, style_axes
 from attnlab.lab.reporting.style import LIGHT
 from attnlab.lab.results.outcome import Outcome, by_metric
 from attnlab.plotting import canvas, plain, png
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 PAINT = Paint(LIGHT["ink"], LIGHT["grid"], tuple(LIGHT[f"v{n}"] for n in range(8)))
 LONGEST = 40  # characters of a name
@@ -42,7 +47,7 @@ def learning(panels: Sequence[tuple[Metric, str, Sequence[Curve]]]) -> bytes | N
     with plain():
         lines, rows, columns = -(-len(named) // 4), -(-len(panels) // 2), min(len(panels), 2)
         figure = canvas(5 * columns, 3.4 * rows + 0.22 * lines)
-        shown: dict[str, Any] = {}
+        shown: dict[str, Artist] = {}
         places = list(figure.subplots(rows, columns, squeeze=False).flat)
         for place in places[len(panels) :]:
             place.remove()
@@ -56,12 +61,12 @@ def learning(panels: Sequence[tuple[Metric, str, Sequence[Curve]]]) -> bytes | N
         return png(figure, PIXELS)
 
 
-def _strips(axes: Any, metric: Metric, rows: Sequence[Outcome]) -> None:
+def _strips(axes: Axes, metric: Metric, rows: Sequence[Outcome]) -> None:
     from matplotlib.ticker import PercentFormatter
 
     for n, outcome in enumerate(rows):
         _strip(axes, -n, outcome, metric)
-    undressed(axes, PAINT, "x")
+    style_axes(axes, PAINT, "x")
     axes.set_yticks([-n for n in range(len(rows))], [_name(outcome.name) for outcome in rows])
     axes.set_ylim(-len(rows) + 0.4, 0.6)
     axes.set_xlabel(f"{metric.title} on the test set", color=PAINT.ink)
@@ -69,13 +74,14 @@ def _strips(axes: Any, metric: Metric, rows: Sequence[Outcome]) -> None:
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=metric.sign))
 
 
-def _strip(axes: Any, y: float, outcome: Outcome, metric: Metric) -> None:
+def _strip(axes: Axes, y: float, outcome: Outcome, metric: Metric) -> None:
     estimate, color = outcome.headline, PAINT.variants[outcome.order % 8]
-    if estimate is None:
+    if estimate is None or estimate.mean is None:
         return
     if estimate.ends is not None:
         axes.plot(metric.clip(*estimate.ends), [y, y], color=color, linewidth=2.5, alpha=0.5)
-    axes.plot(estimate.values, [y] * len(estimate.values), "o", markersize=6, markerfacecolor="none", color=color)
+    seeds = [value for value in estimate.values if value is not None]
+    axes.plot(seeds, [y] * len(seeds), "o", markersize=6, markerfacecolor="none", color=color)
     axes.plot([estimate.mean], [y], "o", markersize=8, color=color)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from attnlab.console.metric import Metric
-from attnlab.lab.reporting.curve_svg import draw
+from attnlab.lab.reporting.curve_svg import learning_curves
 from attnlab.lab.reporting.curves import Curve, curve
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
@@ -201,7 +201,7 @@ def _cell(head: str, cell: Cell) -> Markup:
 
 def _figure(metric: Metric, words: str, some: list[Curve]) -> Markup:
     label = f"{words} by step for " + ", ".join(one.name for one in some)
-    return tag("figure", tag("figcaption", tag("b", words)), draw(some, metric, label))
+    return tag("figure", tag("figcaption", tag("b", words)), learning_curves(some, metric, label))
 
 
 def _key(one: Curve) -> Markup:
