@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from attnlab.console.format import measure, within
 from attnlab.lab.reporting.axis import axis, log_ticks
@@ -143,7 +143,7 @@ def _axes(metric: str, series: Sequence[Series], size: tuple[float, float]) -> t
 
 def _write_ticks(axes: Axes, ticks: Iterable[float], write: Callable[[float], str]) -> None:
     """Set the ticks of the horizontal axis, from the smallest, except those whose text has no room."""
-    kept: dict[float, str] = {}
+    kept: dict[float, Literal["center", "right"]] = {}
     end = 0.0
     for value in sorted(ticks):
         x, width = _x(axes, value), wide(write(value))
