@@ -12,7 +12,6 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from itertools import pairwise
 from textwrap import dedent, indent
 from types import FunctionType
-from typing import Any
 
 _WRITTEN = vars(type)["__doc__"]  # gets and sets the docstring that is written in a class
 
@@ -25,7 +24,8 @@ class Documented(ABCMeta):  # noqa: D101
         """The docstring of the class, followed by its fields if it is a dataclass whose source is available."""
         written = _WRITTEN.__get__(cls)
         # `dataclass` asks for the docstring before the class has its name in the module, while that is imported.
-        named = getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+        module = sys.modules.get(cls.__module__)
+        named = module is not None and vars(module).get(cls.__name__) is cls
         return _with_fields(cls, written) if written and named and is_dataclass(cls) else written
 
     @__doc__.setter
@@ -77,12 +77,12 @@ def _with_fields(kind: type, written: str) -> str:
     return "\n".join(lines)
 
 
-def _default(field: Field) -> Any:
+def _default(field: Field) -> object:
     """Returns the default of a field, or MISSING if it is required."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """Returns a value as short code. A config shows only the fields that differ from their defaults."""
     if is_dataclass(value) and not isinstance(value, type):
         held = [(field, getattr(value, field.name)) for field in fields(value)]

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure
 
 INCH = 1.5  # side of a tile in inches
 PIXELS = 96  # pixels per inch
@@ -77,7 +81,7 @@ def grid(
     return png(figure)
 
 
-def canvas(width: float, height: float) -> Any:
+def canvas(width: float, height: float) -> Figure:
     """Return an empty figure of the given size in inches. It needs no display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -87,7 +91,7 @@ def canvas(width: float, height: float) -> Any:
     return figure
 
 
-def png(figure: Any, dpi: int = PIXELS) -> bytes:
+def png(figure: Figure, dpi: int = PIXELS) -> bytes:
     """Return a figure as PNG with `dpi` pixels per inch."""
     file = BytesIO()
     # The version of matplotlib is left out, so that pictures from two machines are identical.
@@ -106,11 +110,12 @@ def plain(salt: str = "attnlab"):
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib
 
-    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 10}
-    settings |= {"path.simplify_threshold": 0.3, "text.parse_math": False}
     with matplotlib.rc_context(), catch_warnings():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
+        matplotlib.rcParams.update({
+            "svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 10, "path.simplify_threshold": 0.3,
+            "text.parse_math": False,
+        })  # fmt: skip
         # matplotlib warns for every letter that its font lacks, and draws a box.
         simplefilter("ignore", UserWarning)
         yield

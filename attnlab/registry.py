@@ -3,10 +3,11 @@
 A registry is imported only when it is first used.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Any, TypeVar
+from types import FunctionType
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 Value = TypeVar("Value")
 
@@ -28,7 +29,7 @@ class Registry(dict[str, Value]):
         super().__init__()
         self.name = name
 
-    def __missing__(self, name: Any) -> Value:
+    def __missing__(self, name: object) -> Value:
         raise KeyError(unknown(f"{self.name}[{name!r}] is not known", str(name), self))
 
 
@@ -91,7 +92,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return next((lower[match] for match in matches), None)
 
 
-def no_field(config: Any, name: str, path: str) -> str:
+def no_field(config: object, name: str, path: str) -> str:
     """Returns the message that a config, or its class, has no field `name`.
 
     Args:
@@ -104,22 +105,24 @@ def no_field(config: Any, name: str, path: str) -> str:
     if config is None:
         return f"{path}: {upper} is none, which has no fields; set {upper} first"
     if not is_dataclass(config):
-        return f"{path}: {upper} is {getattr(config, '__name__', repr(config))}, which has no fields"
+        shown = config.__name__ if isinstance(config, type | FunctionType) else repr(config)
+        return f"{path}: {upper} is {shown}, which has no fields"
     known = field_names(config)
     # A correct name at the wrong level (`seeds` for `train.seeds`) is more likely than a misspelt one.
-    deeper = [f"{upper}.{name}" for upper in known if name in field_names(getattr(config, upper, None))]
+    held = {f.name: f.default if isinstance(config, type) else getattr(config, f.name) for f in fields(config)}
+    deeper = [f"{upper}.{name}" for upper in known if name in field_names(held[upper])]
     complaint = f"{path}: {kind.__name__} has no field {name!r}"
     if deeper:
         return f"{complaint}; nearest: {deeper[0]!r}; known: {', '.join(known)}"
     return unknown(complaint, name, known)
 
 
-def field_names(config: Any) -> list[str]:
+def field_names(config: object) -> list[str]:
     """Returns the names of the fields that the constructor of `config` takes. Empty if it is not a dataclass."""
     return [f.name for f in fields(config) if f.init] if is_dataclass(config) else []
 
 
-def find(value: Any) -> tuple[str, str] | None:
+def find(value: object) -> tuple[str, str] | None:
     """Returns (registry, name) of a value, or None.
 
     Prefers the name of an equal value to the first name of a value of the same class.
@@ -132,17 +135,17 @@ def find(value: Any) -> tuple[str, str] | None:
     return None
 
 
-def first_name(place: str, value: Any) -> str | None:
+def first_name(place: str, value: object) -> str | None:
     """Returns the first name in a registry of a value of the same class (for a function: of itself), or None."""
     return next((name for name, held in table(place).items() if _alike(held, value)), None)
 
 
-def _alike(held: Any, value: Any) -> bool:
+def _alike(held: object, value: object) -> bool:
     """Returns whether two values have the same class, or are the same function."""
     return type(held) is type(value) if is_dataclass(held) else held is value
 
 
-def home(value: Any, field: str, annotations: Iterable[Any] = ()) -> str | None:
+def home(value: object, field: str, annotations: Iterable[object] = ()) -> str | None:
     """Returns the name of the registry that a field's value comes from, or None.
 
     The registry is determined from the value, then from its class and annotations, then from the name of the field.
@@ -163,7 +166,7 @@ def home(value: Any, field: str, annotations: Iterable[Any] = ()) -> str | None:
     return by_name if (by_name := f"{field.upper()}S") in PLACES else None
 
 
-def _kin(kind: type, held: Any) -> bool:
+def _kin(kind: type, held: object) -> bool:
     """Returns whether a class shares a base class, other than built-in and abstract ones, with a registered value."""
     shared = set(kind.__mro__) & set(type(held).__mro__)
     return any(base.__module__ not in ("builtins", "abc", "typing", "collections.abc") for base in shared)
@@ -174,12 +177,22 @@ def add_first(place: str, name: str, example: str = "…") -> str:
     return f"add it first: attnlab.{place}[{name!r}] = {example}"
 
 
-def first_line(value: type | Callable | Any) -> str:
+@runtime_checkable
+class Described(Protocol):
+    """A value that describes itself, because its class stands for several values of a registry."""
+
+    @property
+    def line(self) -> str:
+        """The description, in one line."""
+        ...
+
+
+def first_line(value: object) -> str:
     """Returns a one-line description of a value.
 
-    This is its attribute `line` if there is one, else the first line of the docstring of its class, or of the function.
+    This is its `line` if it is `Described`, else the first line of the docstring of its class, or of the function.
     """
-    if isinstance(own := getattr(value, "line", None), str):
-        return own
+    if isinstance(value, Described) and not isinstance(value, type):
+        return value.line
     # The docstring of an instance lists no fields (see `attnlab.documented`), so no source is read for it.
     return (value.__doc__ or "").strip().split("\n")[0]

@@ -1,7 +1,9 @@
 """What every test runs under: strict promotion, no reused keys, shapes checked, one compile cache."""
 
+import ctypes
 import gc
 import os
+import platform
 import tempfile
 import urllib.error
 from importlib.metadata import version
@@ -16,6 +18,10 @@ os.environ.setdefault(
     " --xla_cpu_parallel_codegen_split_count=1"
     + (" --xla_cpu_use_fusion_emitters=false" if version("jaxlib").startswith("0.10.") else ""),
 )
+
+# Also for the processes that tests start.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(tempfile.gettempdir()) / "attnlab-test-cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
 import pytest
@@ -32,12 +38,21 @@ for name in ("ops", "mechanisms", "modules", "models"):
             install_import_hook(module, "beartype.beartype")
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update("jax_compilation_cache_dir", str(Path(tempfile.gettempdir()) / "attnlab-test-cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 # Examples are a few small numbers: a failing one is plain enough without a search for a smaller.
 settings.register_profile("attnlab", deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 settings.load_profile("attnlab")
+
+
+LEFT = pytest.StashKey[set[str]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Most cases of the largest grids are slow, and tests that share what is trained once share a process."""
+    from tests.slow import add_marks
+
+    config.stash[LEFT] = add_marks(items)
 
 
 def pytest_collection_finish():
@@ -53,13 +68,14 @@ def room(request):
 
 
 @pytest.fixture(autouse=True)
-def offline(request, monkeypatch, tmp_path):
+def offline(request):
     """No test of data fetches anything, nor finds or leaves anything in the user's cache."""
     if room(request) in ("data", "tasks"):
 
         def refuse(*args, **kwargs):
             raise urllib.error.URLError("no network in tests")
 
+        monkeypatch, tmp_path = map(request.getfixturevalue, ("monkeypatch", "tmp_path"))
         monkeypatch.setattr("urllib.request.urlopen", refuse)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
@@ -77,22 +93,50 @@ def published():
     return find
 
 
-@pytest.fixture(autouse=True)
-def few_programs(request, seen={"group": None, "tests": 0}):  # noqa: B006
-    """Compiled programs are let go before they are so many that the system has no more memory maps for them.
+class Memory:
+    """Compiled programs are let go before a process has 2 GB, or more memory maps than the system gives it.
 
-    A small one takes seven maps and 2.3 MB. Best between groups of tests, which share none; within one it is looked at
-    now and then.
+    A small program takes seven maps and up to 2.3 MB. Best between groups of tests, which share none.
     """
+
+    ROOM = 400 << 20  # bytes that programs may take beyond what stays when all are let go, however much that is
+
+    def __init__(self):
+        self.group, self.tests, self.least = None, 0, 0
+
+    def after(self, group):
+        """Look at what is held after a test of a group."""
+        self.tests += 1
+        new, self.group = group != self.group, group
+        most = max((1200 if new else 1500) << 20, self.least + self.ROOM)
+        if self.resident() > most or ((new or self.tests % 10 == 0) and self.maps() > (5_000 if new else 15_000)):
+            jax.clear_caches()
+            gc.collect()
+            if LIBC is not None:
+                LIBC.malloc_trim(0)
+            self.least = self.resident()
+
+    def resident(self):
+        """Bytes of memory of this process; 0 where the system does not tell."""
+        place = Path("/proc/self/statm")
+        return int(place.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if place.exists() else 0
+
+    def maps(self):
+        """Memory maps of this process; 0 where the system does not tell."""
+        place = Path("/proc/self/maps")
+        return place.read_bytes().count(b"\n") if place.exists() else 0
+
+
+MEMORY = Memory()
+LIBC = ctypes.CDLL("libc.so.6") if platform.libc_ver()[0] == "glibc" else None
+
+
+@pytest.fixture(autouse=True)
+def little_memory(request):
+    """Look at the memory of the process after every test."""
     yield
     mark = request.node.get_closest_marker("xdist_group")
-    group, before = mark.args[0] if mark else request.path, seen["group"]
-    seen.update(group=group, tests=seen["tests"] + 1)
-    if group != before or seen["tests"] % 10 == 0:
-        maps = Path("/proc/self/maps")
-        most = 5_000 if group != before else 15_000
-        if maps.exists() and maps.read_bytes().count(b"\n") > most:
-            jax.clear_caches()
+    MEMORY.after(mark.args[0] if mark else request.path)
 
 
 STRICT = ("ops", "mechanisms", "modules", "models", "decoding", "analysis")

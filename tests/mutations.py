@@ -17,6 +17,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 ROOT = Path(__file__).parent.parent
+OPTIONS = ["-q", "-x", "--no-header", "-p", "no:cacheprovider", "-m", ""]  # slow tests, too
 
 
 def contract(name, *parts):
@@ -217,21 +218,21 @@ BUGS = [
     ),
     Bug(
         "state seen across segments",
-        "mechanisms/position_state.py",
+        "ops/token_block.py",
         "self.keep & (self.run == self.before)",
         "self.keep",
         contract("linear", "absence"),
     ),
     Bug(
         "state lives on in a new segment",
-        "mechanisms/position_state.py",
+        "ops/token_block.py",
         "np.array(True) if self.plain else self.run[-1] == self.before",
         "np.array(True)",
         contract("retention", "absence"),
     ),
     Bug(
         "tokens of an old segment enter the state",
-        "mechanisms/position_state.py",
+        "ops/token_block.py",
         "self.keep & (self.run == self.run[-1])",
         "self.keep",
         contract("delta", "absence"),
@@ -371,14 +372,14 @@ BUGS = [
     ),
     Bug(
         "rotation of one sign",
-        "ops/position.py",
+        "ops/position/rotary.py",
         "one * cos - other * sin",
         "one * cos + other * sin",
         ops("position"),
     ),
     Bug(
         "slopes that begin at one",
-        "ops/position.py",
+        "ops/position/relative.py",
         "[2 ** (-8 * h / below) for h in range(1, below + 1)]",
         "[2 ** (-8 * h / below) for h in range(below)]",
         ops("position"),
@@ -392,7 +393,7 @@ BUGS = [
     ),
     Bug(
         "a head dropped",
-        "modules/attention.py",
+        "modules/head_projections.py",
         "return self.o(y.reshape(y.shape[0], self.width))",
         "return self.o(y.at[:, 0].set(0).reshape(y.shape[0], self.width))",
         ["tests/modules/test_attention.py"],
@@ -620,7 +621,7 @@ def hunt(bug):
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         plant(bug, Path(folder))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *bug.tests]
+        command = [sys.executable, "-m", "pytest", *OPTIONS, *bug.tests]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     failed = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
     caught = done.returncode == 1 and bool(failed)

@@ -117,7 +117,7 @@ JAX = {
         "analysis/test_measure::test_turns_alternate_after_a_round_that_does_not_count",
         "training/test_loop::test_the_seconds_of_a_step_hold_no_compilation",
     ],
-    "lanes against single runs": ["training/test_state::test_lanes_are_the_single_runs"],
+    "lanes against single runs": ["training/test_state::test_lanes_equal_single_runs"],
     "bits on other machines": [
         "training/test_loop::test_interrupted_and_resumed_gives_the_same_bits_and_the_same_record"
     ],
@@ -139,7 +139,7 @@ FILES = {
         "data/io/test_arrays::test_objects_are_refused_and_never_made",
         "data/io/test_archives::test_a_name_that_leads_out_is_refused",
         "data/io/test_archives::test_what_the_data_filter_of_tarfile_refuses_is_refused_here",
-        "data/io/test_files::test_an_altered_file_is_refused_with_path_and_hashes",
+        "data/io/test_published::test_an_altered_file_is_refused_with_path_and_hashes",
     ],
 }
 ROWS = ATTENTION | JAX | FILES

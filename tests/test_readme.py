@@ -25,7 +25,7 @@ def test_it_is_a_page_that_one_reads():
 
 
 def test_every_file_and_verb_it_names_exists():
-    from attnlab.cli.options import VERBS
+    from attnlab.cli.verbs import VERBS
 
     for path in re.findall(r"(?<![\w/])(experiments/\w+\.py)", README + DOCS):
         assert (ROOT / path).is_file(), path

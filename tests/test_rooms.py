@@ -34,7 +34,7 @@ ROOMS: dict[str, tuple[set[str], set[str] | None]] = {  # None: any library
     "modules": ({"ops", "mechanisms"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "models": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "decoding": (set(), {"jax", "jaxtyping"}),
-    "data": (set(), {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
+    "data": ({"storage"}, {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
     "tasks": (
         {"console", "data", "decoding", "plotting"},
         {"numpy", "jax", "jaxtyping", "optax", "sacrebleu", "scipy"},

@@ -6,20 +6,22 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from jaxtyping import PyTree
 
 from attnlab.ops.trip_counts import annotated_trip_counts
 
 
-def parameters(tree: Any) -> int:
+def parameters(tree: PyTree) -> int:
     """Returns the number of elements in a tree of arrays or of their shapes."""
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
 
 
-def size(tree: Any) -> int:
+def size(tree: PyTree) -> int:
     """Returns the bytes of a tree of arrays or of their shapes, without random keys."""
     leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.number)]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
@@ -43,7 +45,7 @@ class Operation:
     """How often it runs, on average over what runs it."""
 
 
-def flops(function: Callable, *arguments: Any) -> int:
+def flops(function: Callable, *arguments: PyTree) -> int:
     """Counts the floating-point operations of a call, loops included.
 
     A product of [m k] and [k n] counts 2·m·k·n. A reduction or a scattered sum counts one per element that it reads.
@@ -63,7 +65,7 @@ def total(found: Iterable[Operation]) -> int:
     return round(sum(each.rounds * each.flops for each in found))
 
 
-def operations(function: Callable, *arguments: Any) -> list[Operation]:
+def operations(function: Callable, *arguments: PyTree) -> list[Operation]:
     """Returns every operation of a call in its order; those of a loop appear once, with their rounds.
 
     They are counted as by `flops`.
@@ -75,12 +77,12 @@ def operations(function: Callable, *arguments: Any) -> list[Operation]:
     return _walk(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
-def _walk(jaxpr: Any) -> list[Operation]:
+def _walk(jaxpr: Jaxpr) -> list[Operation]:
     """Returns the operations of a jaxpr."""
     return [found for equation in jaxpr.eqns for found in _equation(equation)]
 
 
-def _equation(equation: Any) -> list[Operation]:
+def _equation(equation: JaxprEqn) -> list[Operation]:
     """Returns the operations of one equation, including those of the jaxprs that it calls."""
     name, settings = _name(equation), equation.params
     # The jaxpr in a scatter or a reduction combines two elements. It is not a call, so it is skipped.
@@ -91,16 +93,16 @@ def _equation(equation: Any) -> list[Operation]:
         return [replace(x, rounds=n * x.rounds) for n, found in zip(often, inner, strict=True) if n for x in found]
     sizes, work = _work(equation)
     moved = 0 if name in FREE else sum(_bytes(x) for x in (*equation.invars, *equation.outvars))
-    dtype = str(getattr(equation.outvars[0].aval, "dtype", "")) if equation.outvars else ""
+    dtype = str(_array(equation.outvars[0]).dtype) if equation.outvars else ""
     return [Operation(name, sizes, dtype, work, moved)]
 
 
-def _name(equation: Any) -> str:
+def _name(equation: JaxprEqn) -> str:
     """Returns the primitive's name, without the prefix of the matrix product that `attnlab.ops.dense` defines."""
     return equation.primitive.name.removeprefix("rows_")
 
 
-def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fraction]:
+def _rounds(equation: JaxprEqn, inner: list[list[Operation]]) -> Sequence[int | Fraction]:
     """Returns how often each jaxpr that an operation calls runs."""
     name = equation.primitive.name
     if name == "scan":
@@ -113,36 +115,41 @@ def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fract
     return known[:1] * len(inner) if known and name == "while" else [1] * len(inner)
 
 
-def _work(equation: Any) -> tuple[tuple[int, ...], int]:
+def _work(equation: JaxprEqn) -> tuple[tuple[int, ...], int]:
     """Returns the sizes and the floating-point operations of one operation."""
     name, settings = _name(equation), equation.params
-    sizes = equation.outvars[0].aval.shape if equation.outvars else ()
-    outputs = sum(math.prod(out.aval.shape) for out in equation.outvars if _is_float(out))
+    sizes = _array(equation.outvars[0]).shape if equation.outvars else ()
+    outputs = sum(_array(out).size for out in equation.outvars if _is_float(out))
     if name == "dot_general":
         sizes = _product(equation)
         return sizes, 2 * outputs * sizes[2]
     if name == "conv_general_dilated":
-        kernel, numbers = equation.invars[1].aval.shape, settings["dimension_numbers"]
+        kernel, numbers = _array(equation.invars[1]).shape, settings["dimension_numbers"]
         return sizes, 2 * outputs * math.prod(kernel) // kernel[numbers.rhs_spec[0]]
     if name.startswith("scatter-"):
-        return sizes, math.prod(equation.invars[2].aval.shape) if outputs else 0
+        return sizes, _array(equation.invars[2]).size if outputs else 0
     if name.startswith(("reduce", "cum")):
-        return sizes, sum(math.prod(x.aval.shape) for x in equation.invars if _is_float(x))
+        return sizes, sum(_array(x).size for x in equation.invars if _is_float(x))
     return sizes, 0 if name in MOVES else outputs
 
 
-def _product(equation: Any) -> tuple[int, int, int, int]:
+def _product(equation: JaxprEqn) -> tuple[int, int, int, int]:
     """Returns (batch, m, k, n) of `batch` products of [m k] and [k n]."""
     (contracted, _), (batched, _) = equation.params["dimension_numbers"]
-    left, right = (x.aval.shape for x in equation.invars[:2])
+    left, right = (_array(x).shape for x in equation.invars[:2])
     batch, k = (math.prod(left[axis] for axis in axes) for axes in (batched, contracted))
     return batch, math.prod(left) // max(1, batch * k), k, math.prod(right) // max(1, batch * k)
 
 
-def _bytes(variable: Any) -> int:
+def _array(variable: Var | Literal) -> ShapedArray:
+    """Returns the shape and dtype of a variable of a jaxpr."""
+    assert isinstance(variable.aval, ShapedArray), f"not an array: {variable.aval}"
+    return variable.aval
+
+
+def _bytes(variable: Var | Literal) -> int:
     """Returns the bytes of a variable of a jaxpr."""
-    shape, dtype = getattr(variable.aval, "shape", ()), getattr(variable.aval, "dtype", None)
-    return math.prod(shape) * getattr(dtype, "itemsize", 0)
+    return _array(variable).size * _array(variable).dtype.itemsize
 
 
 # Operations that only move data.
@@ -156,15 +163,15 @@ MOVES = {
 FREE = {"broadcast_in_dim", "iota", "reshape", "squeeze", "stop_gradient"}
 
 
-def _is_float(variable: Any) -> bool:
+def _is_float(variable: Var | Literal) -> bool:
     """Returns whether a variable of a jaxpr has a floating-point dtype."""
-    return jnp.issubdtype(getattr(variable.aval, "dtype", jnp.int32), jnp.floating)
+    return jnp.issubdtype(_array(variable).dtype, jnp.floating)
 
 
-def _jaxprs(value: Any) -> list[Any]:
+def _jaxprs(value: object) -> list[Jaxpr]:
     """Returns the jaxprs in a parameter of an equation."""
-    if hasattr(value, "eqns"):
+    if isinstance(value, Jaxpr):
         return [value]
-    if hasattr(value, "jaxpr"):
+    if isinstance(value, ClosedJaxpr):
         return [value.jaxpr]
     return [each for entry in value for each in _jaxprs(entry)] if isinstance(value, tuple | list) else []

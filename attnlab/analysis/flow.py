@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jax.tree_util import DictKey, GetAttrKey, SequenceKey
+from jaxtyping import Array, PyTree
 
+from attnlab.analysis.maps import MappedModel
 from attnlab.analysis.scores import scores
 from attnlab.modules.block import DecoderLayer, EncoderLayer
 
@@ -34,7 +35,7 @@ PARTS = {
 }
 
 
-def variances(model: Any, *inputs: Array | np.ndarray) -> dict[str, list[float] | None]:
+def variances(model: MappedModel, *inputs: Array | np.ndarray) -> dict[str, list[float] | None]:
     """Returns the variance of the attention scores of every layer of each attention.
 
     It is taken over all heads and all pairs in the batch that the mask allows. Queries and keys of independent
@@ -53,7 +54,7 @@ def variances(model: Any, *inputs: Array | np.ndarray) -> dict[str, list[float] 
 
 
 @jax.jit
-def _moments(model: Any, *inputs: Array | np.ndarray) -> dict[str, Any]:
+def _moments(model: MappedModel, *inputs: Array | np.ndarray) -> dict[str, tuple[Array, ...] | None]:
     """Returns for every example and layer the number of scores, their mean, and the sum of squares around the mean."""
 
     def moments(x):
@@ -77,7 +78,7 @@ def _pooled(count: Array, mean: Array, squares: Array) -> list[float]:
     return ((s + n * (m - middle) ** 2).sum(axis=0) / total).tolist()
 
 
-def gradient(loss: Callable, model: Any, batch: dict[str, Any]) -> tuple[float, dict[str, dict[str, float]]]:
+def gradient(loss: Callable, model: PyTree, batch: dict[str, Array]) -> tuple[float, dict[str, dict[str, float]]]:
     """Returns the loss of a batch without dropout, and the norms of parameters and gradients by part.
 
     Args:
@@ -94,12 +95,12 @@ def gradient(loss: Callable, model: Any, batch: dict[str, Any]) -> tuple[float, 
 
 
 @partial(jax.jit, static_argnums=0)
-def _gradient(loss: Callable, model: Any, batch: dict[str, Any]) -> tuple[Array, Any]:
+def _gradient(loss: Callable, model: PyTree, batch: dict[str, Array]) -> tuple[Array, PyTree]:
     """Returns the loss and its gradient, a tree like the model."""
     return jax.value_and_grad(lambda model: loss(model, batch, None)[0])(model)
 
 
-def parts(model: Any) -> dict[str, float]:
+def parts(model: PyTree) -> dict[str, float]:
     """Returns the Euclidean norm of every part of a network, from its input to its output.
 
     A stack of encoder or decoder layers gives one part per layer and sublayer, including its norms. Recurrent layers
@@ -115,7 +116,7 @@ def parts(model: Any) -> dict[str, float]:
     return {" ".join(map(str, place[1:])): float(np.sqrt(squares[place])) for place in sorted(squares)}
 
 
-def _placed(model: Any, path: list[Any], values: np.ndarray) -> list[tuple[tuple, np.ndarray]]:
+def _placed(model: PyTree, path: list, values: np.ndarray) -> list[tuple[tuple, np.ndarray]]:
     """Returns the parts (rank, name, layer, sublayer) to which a leaf belongs, one per layer if it is stacked."""
     part, *rest = path
     head = (list(PARTS).index(part) if part in PARTS else len(PARTS), PARTS.get(part, part))
@@ -128,6 +129,6 @@ def _placed(model: Any, path: list[Any], values: np.ndarray) -> list[tuple[tuple
     return [((*head, rest[1] + 1) if numbered else head, values)]
 
 
-def _name(key: Any) -> Any:
+def _name(key: GetAttrKey | SequenceKey | DictKey):
     """Returns the attribute, index or key of an entry of a tree path."""
-    return key.name if isinstance(key, jax.tree_util.GetAttrKey) else key.idx if hasattr(key, "idx") else key.key
+    return key.name if isinstance(key, GetAttrKey) else key.idx if isinstance(key, SequenceKey) else key.key

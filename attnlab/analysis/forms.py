@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.analysis.inputs import Inputs, draw, rows, spoil
 from attnlab.mechanisms.base import Mechanism
@@ -73,7 +73,7 @@ def scanning(mechanism: Mechanism, block: int | None = None) -> Callable:
     return run
 
 
-def answer(run: Callable, *arguments: Any) -> np.ndarray | None:
+def answer(run: Callable, *arguments: PyTree) -> np.ndarray | None:
     """Returns the result of a call as a numpy array, or None if the mechanism does not support it.
 
     A NotImplementedError of jax itself is raised again.
@@ -149,7 +149,7 @@ def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
         lambda q, k, v, extra, keep: mechanism.attend(q, k, v, KeyPadding(keep) & QueryPadding(keep), **extra)
     )
     # `attend` numbers keys including padding, so only padding at the end keeps the positions of the others.
-    yield "attend, behind", _padded(mechanism, inputs, at_end, attend, jax.jit(attending(mechanism)))
+    yield "attend, after", _padded(mechanism, inputs, at_end, attend, jax.jit(attending(mechanism)))
     alone = jax.jit(scanning(mechanism))
     for block in (None, 7):
         padded = jax.jit(scanning(mechanism, block))

@@ -5,10 +5,9 @@ Parity checks and benchmarks use them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
+from numpy.typing import DTypeLike
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.inputs import shape_of
@@ -16,7 +15,7 @@ from attnlab.mechanisms.inputs import shape_of
 Inputs = tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
 
 
-def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, seed: int = 0) -> Inputs:
+def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: DTypeLike = np.float64, seed: int = 0) -> Inputs:
     """Draws standard normal inputs for a mechanism.
 
     Numbers are drawn in float64, then rounded to the dtype. In float64 all digits are random, so that a sum kept in
@@ -44,7 +43,7 @@ def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, 
     return q, k, v, tokens | {name: np.asarray(x).astype(dtype) for name, x in (learned | constants).items()}
 
 
-def rows(mechanism: Mechanism, inputs: Inputs, chosen: Any) -> Inputs:
+def rows(mechanism: Mechanism, inputs: Inputs, chosen: slice | np.ndarray) -> Inputs:
     """Returns the inputs of the chosen tokens; learned arrays stay whole."""
     q, k, v, extra = inputs
     per_token = {**mechanism.tokens, **mechanism.queries}

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Protocol, TypeVar, runtime_checkable
 
 import jax
-from jaxtyping import Array
+import numpy as np
+from jaxtyping import Array, PyTree
 
 from attnlab.mechanisms.maps import Observer, weights
 
 
-def with_maps(model: Any, observer: Observer = weights) -> Any:
+@runtime_checkable
+class MappedModel(Protocol):
+    """A model that can return attention maps: a pytree made by `config.create(key, shape)`."""
+
+    def outputs_and_maps(self, *inputs: Array | np.ndarray | None) -> tuple[PyTree, dict[str, Array]]:
+        """Returns the outputs, and the maps by the name of the attention."""
+        ...
+
+
+Model = TypeVar("Model", bound=MappedModel)
+
+
+def with_maps(model: Model, observer: Observer = weights) -> Model:
     """Returns a copy of a model whose method `outputs_and_maps` also returns attention maps.
 
     The copy shares the model's arrays and computes the same outputs.
@@ -31,7 +44,7 @@ def with_maps(model: Any, observer: Observer = weights) -> Any:
     return copy
 
 
-def attention_maps(model: Any, *inputs: Array | None) -> dict[str, Array]:
+def attention_maps(model: MappedModel, *inputs: Array | np.ndarray | None) -> dict[str, Array]:
     """Returns the attention maps of a model for one example.
 
     Args:
@@ -45,7 +58,7 @@ def attention_maps(model: Any, *inputs: Array | None) -> dict[str, Array]:
 
 
 @partial(jax.jit, static_argnums=0)
-def observations(observer: Observer, model: Any, *inputs: Array | None) -> dict[str, Array]:
+def observations(observer: Observer, model: MappedModel, *inputs: Array | np.ndarray | None) -> dict[str, Array]:
     """Returns what an observer returns for each attention of a model, for one example."""
     # A module-level function, so that all examples of a shape share one compiled program.
     return with_maps(model, observer).outputs_and_maps(*inputs)[1]

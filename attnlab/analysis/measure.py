@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.analysis import cost
 from attnlab.analysis.roofline import Machine
@@ -19,9 +19,9 @@ from attnlab.analysis.roofline import Machine
 class Program:
     """A computation that can be timed. None means that a number is not known."""
 
-    run: Callable[[], Any]
+    run: Callable[[], PyTree]
     """Computes, and returns when it is done."""
-    answer: Callable[[], Any] = lambda: None
+    answer: Callable[[], PyTree] = lambda: None
     """Returns the result as numpy arrays."""
     compile_seconds: float | None = None
     """Seconds that compilation took."""
@@ -33,7 +33,7 @@ class Program:
     """Floating-point operations."""
 
 
-def compiled(function: Callable, *arguments: Any) -> Program:
+def compiled(function: Callable, *arguments: PyTree) -> Program:
     """Compiles a jax function for its arguments, so that no run compiles.
 
     `memory` is the compiler's own estimate. `flops` is counted from the trace, loops included.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import DTypeLike
 
 from attnlab.analysis.forms import answer, attending, scanning
-from attnlab.analysis.inputs import draw
+from attnlab.analysis.inputs import Inputs, draw
 from attnlab.mechanisms.base import Mechanism
 from attnlab.ops.mask import Causal
 
@@ -47,7 +48,7 @@ def errors(mechanism: Mechanism, T: int, K: int = 64, V: int = 64) -> dict[str, 
     return found
 
 
-def _error(exact: Any, run: Any, rounded: Any) -> float | None:
+def _error(exact: Callable, run: Callable, rounded: Inputs) -> float | None:
     """Returns the error for one set of rounded inputs, or None if the mechanism does not support the call."""
     with jax.enable_x64(True):
         truth = answer(exact, *jax.tree.map(lambda x: x.astype(np.float64), rounded))
@@ -59,7 +60,7 @@ def _error(exact: Any, run: Any, rounded: Any) -> float | None:
     return None if y is None else _relative(y, truth, rounded[2].dtype)
 
 
-def _relative(y: np.ndarray, truth: np.ndarray, dtype: Any) -> float:
+def _relative(y: np.ndarray, truth: np.ndarray, dtype: DTypeLike) -> float:
     """Returns max |y − truth| / max |truth|."""
     if y.dtype != dtype:
         raise TypeError(f"expected an output of dtype {dtype}, like the values, got {y.dtype}")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from attnlab.analysis.maps import observations
+from attnlab.analysis.maps import MappedModel, observations
 from attnlab.mechanisms import Linear, Mechanism, ShortConvolution
 from attnlab.mechanisms.inputs import arrays
 from attnlab.mechanisms.pattern_softmax import PatternSoftmax
-from attnlab.mechanisms.position_state import dense_mask, initial_block
+from attnlab.mechanisms.position_state import initial_block
 from attnlab.mechanisms.rotated import Rotated
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
@@ -22,6 +21,7 @@ from attnlab.ops.feature import RotatedFeatures
 from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
+from attnlab.ops.token_block import dense_mask
 
 # For each attention, which boolean inputs of the model are the padding masks of its (queries, keys).
 SIDES = {"encoder": (0, 0), "decoder": (-1, -1), "cross": (-1, 0)}
@@ -89,7 +89,7 @@ def call_scores(
     return jnp.where(allowed, values, -jnp.inf)
 
 
-def scores(model: Any, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | None]:
+def scores(model: MappedModel, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | None]:
     """Returns the scores of every attention for one example.
 
     Args:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, PyTree
 
-from attnlab.analysis.maps import observations
+from attnlab.analysis.maps import MappedModel, observations
 from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, weights
+from attnlab.models.config import AttentionConfig
 from attnlab.ops.feature import RotatedFeatures
 from attnlab.ops.mask import Mask
 
 
-def undivided_weights(mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: Any) -> Float[Array, "T S"]:
+def undivided_weights(mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: PyTree) -> Float[Array, "T S"]:
     """Returns the weights φ(q)·ψ(k) of a call before they are divided by their sum.
 
     If the mechanism has no denominator, this is the attention map.
@@ -21,12 +22,13 @@ def undivided_weights(mechanism: Mechanism, q: Array, k: Array, mask: Mask, **gi
     return weights(without_denominator(mechanism), q, k, mask, **given)
 
 
-def without_denominator(mechanism: Any) -> Any:
+def without_denominator(mechanism: Mechanism) -> Mechanism:
     """Returns the mechanism without its denominator, or the mechanism itself if it has none."""
     if not has_denominator(mechanism):
         return mechanism
     if isinstance(mechanism, ShortConvolution):
         return replace(mechanism, mechanism=without_denominator(mechanism.mechanism))
+    assert isinstance(mechanism, Linear)  # by `has_denominator`
     # Features are rotated only in the numerator, so the denominator is that of the features without rotation.
     feature = mechanism.feature.feature if isinstance(mechanism.feature, RotatedFeatures) else mechanism.feature
     return replace(mechanism, feature=feature, normalise=False)
@@ -42,7 +44,9 @@ def has_denominator(mechanism: Mechanism | None) -> bool:
     return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
 
 
-def totals(config: Any, model: Any, *inputs: Any) -> dict[str, Float[Array, "L H T"]]:
+def totals(
+    config: AttentionConfig, model: MappedModel, *inputs: Array | np.ndarray | None
+) -> dict[str, Float[Array, "L H T"]]:
     """Returns Σ_j φ(q_t)·ψ(k_j) of every query for one example.
 
     Args:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
 
 from attnlab.analysis.forms import attending, scanning
-from attnlab.analysis.inputs import draw
+from attnlab.analysis.inputs import Inputs, draw
 from attnlab.analysis.measure import Program, compiled
 from attnlab.mechanisms.base import Mechanism
 from attnlab.ops.mask import Causal
@@ -25,7 +24,7 @@ def by_heads(mechanism: Mechanism, mask: str) -> Callable:
     return jax.vmap(scanning(mechanism) if mechanism.traits.decodes else attending(mechanism, Causal()))
 
 
-def inputs(mechanism: Mechanism, T: int, heads: int, width: int) -> tuple[Any, ...]:
+def inputs(mechanism: Mechanism, T: int, heads: int, width: int) -> Inputs:
     """Draw (q, k, v, extra) with a leading axis of heads, in float32."""
     each = [draw(mechanism, T, width, width, np.float32, seed) for seed in range(heads)]
     q, k, v, extra = jax.tree.map(lambda *x: np.stack(x), *each)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Measured:
         return intensity(self.flops, self.moved) if self.flops and self.moved else None
 
 
-def bench(plan: BenchConfig, note: Callable[[str], Any] = lambda text: None) -> Iterator[Measured]:
+def bench(plan: BenchConfig, note: Callable[[str], None] = lambda text: None) -> Iterator[Measured]:
     """Measure every combination of the plan, and yield each result as soon as it is known.
 
     Args:
@@ -172,7 +172,7 @@ def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
     return fits
 
 
-def record(plan: BenchConfig, found: Sequence[Measured], machine: Machine) -> dict[str, Any]:
+def record(plan: BenchConfig, found: Sequence[Measured], machine: Machine) -> dict[str, object]:
     """Return everything for JSON: the machine, the plan, every measurement, and the growths."""
     installed = {name: peer.version for name, peer in peers.PEERS.items() if peer.here} if plan.peers else {}
     settings = {name: value for name, value in vars(plan).items() if name != "mechanisms"}
@@ -211,7 +211,7 @@ def _room() -> float:
     """Return the bytes that one call may take: half of the memory on a CPU, unlimited on an accelerator."""
     import jax
 
-    if jax.devices()[0].platform != "cpu" or not hasattr(os, "sysconf"):
+    if jax.devices()[0].platform != "cpu" or sys.platform == "win32":
         return float("inf")
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
 

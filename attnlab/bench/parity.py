@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import TypeVar
 
 import jax
 
@@ -20,6 +20,8 @@ LIMITS = {"forms": 1e-10, "float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}
 LENGTHS = (64, 256, 1024, 4096)
 STEADY, LOOSE = 256, 0.1  # beyond this many tokens, the limit for mechanisms that declare themselves ill-conditioned
 PRIME = 131
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def lengths_to(longest: int) -> tuple[int, ...]:
 def parity(
     mechanisms: Mapping[str, Mechanism],
     lengths: Sequence[int] = LENGTHS,
-    note: Callable[[str], Any] = lambda text: None,
+    note: Callable[[str], None] = lambda text: None,
 ) -> Iterator[ParityResult]:
     """Compare the mechanisms one at a time, and leave the settings of jax unchanged.
 
@@ -141,7 +143,7 @@ def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> 
     )
 
 
-def _exactly(measure: Callable, *arguments: Any) -> Any:
+def _exactly(measure: Callable[..., Value], *arguments: Mechanism | int) -> Value:
     # By default, accelerators compute float32 products with fewer digits.
     with jax.default_matmul_precision("float32"):
         return measure(*arguments)
@@ -151,7 +153,7 @@ def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
 
 
-def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[str, Any]:
+def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[str, object]:
     """Return everything for JSON: the machine, the limits, every number, and what fails."""
     return {
         "machine": environment() | {"matmul_precision": "float32"},

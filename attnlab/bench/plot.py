@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attnlab.analysis.roofline import Machine
 from attnlab.bench.measuring import Measured
 from attnlab.plotting import canvas, plain, png
 from attnlab.storage.json_file import folder_errors
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.2)))
 PEER = {"color": "0.45", "linewidth": 1.1}
@@ -42,7 +46,7 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
             _lines(figure.add_subplot(grid[0, n]), here, looks, f"{mask}: seconds", lambda each: each.median)
             _lines(figure.add_subplot(grid[1, n]), here, looks, f"{mask}: bytes", lambda each: each.memory)
         _roofline(figure.add_subplot(grid[2, :]), found, looks, machine)
-        handles: dict[str, Any] = {}
+        handles: dict[str, Artist] = {}
         for axes in figure.axes:
             handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         figure.legend(handles.values(), handles, loc="outside right upper", fontsize=8, frameon=False)
@@ -51,7 +55,9 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
             file.write_bytes(png(figure, 130))
 
 
-def _lines(axes: Any, found: Sequence[Measured], looks: dict, title: str, value: Callable[[Measured], Any]) -> None:
+def _lines(
+    axes: Axes, found: Sequence[Measured], looks: dict, title: str, value: Callable[[Measured], float | None]
+) -> None:
     from matplotlib.ticker import NullLocator
 
     for name, look in looks.items():
@@ -66,7 +72,7 @@ def _lines(axes: Any, found: Sequence[Measured], looks: dict, title: str, value:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _peers(axes: Any, found: Sequence[Measured]) -> None:
+def _peers(axes: Axes, found: Sequence[Measured]) -> None:
     peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
     for n, peer in enumerate(peers):
         points = {
@@ -77,14 +83,14 @@ def _peers(axes: Any, found: Sequence[Measured]) -> None:
         axes.plot(list(points), list(points.values()), label=peer, marker="x", linestyle=DASHES[n % 3], **PEER)
 
 
-def _roofline(axes: Any, found: Sequence[Measured], looks: dict, machine: Machine) -> None:
+def _roofline(axes: Axes, found: Sequence[Measured], looks: dict, machine: Machine) -> None:
     """Plot FLOP/s over FLOP per byte at the longest sequences. The line is the machine's limit."""
     longest: dict[tuple[str, str], Measured] = {(each.name, each.mask): each for each in found}
-    points = [each for each in longest.values() if each.intensity and each.rate]
-    marks = dict(zip(dict.fromkeys(each.mask for each in points), "o^s", strict=False))
-    for each in points:
-        axes.scatter(each.intensity, each.rate, color=looks[each.name]["color"], marker=marks[each.mask], zorder=3)
-    ends = [each.intensity for each in points if each.intensity] + [machine.ridge]
+    points = [(each, x, y) for each in longest.values() if (x := each.intensity) and (y := each.rate)]
+    marks = dict(zip(dict.fromkeys(each.mask for each, _, _ in points), "o^s", strict=False))
+    for each, x, y in points:
+        axes.scatter(x, y, color=looks[each.name]["color"], marker=marks[each.mask], zorder=3)
+    ends = [x for _, x, _ in points] + [machine.ridge]
     line = [min(ends) / 2, machine.ridge, max(ends) * 2]
     axes.plot(line, [machine.attainable(x) for x in line], color="black", linewidth=1.2)
     axes.axvline(machine.ridge, color="0.7", linewidth=0.8, linestyle=":")
@@ -92,7 +98,7 @@ def _roofline(axes: Any, found: Sequence[Measured], looks: dict, machine: Machin
     _logarithmic(axes, f"roofline at the longest T ({shapes})", "FLOP per byte", "FLOP/s")
 
 
-def _logarithmic(axes: Any, title: str, x: str, y: str) -> None:
+def _logarithmic(axes: Axes, title: str, x: str, y: str) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
@@ -105,7 +111,7 @@ def _logarithmic(axes: Any, title: str, x: str, y: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _look(n: int, count: int) -> dict[str, Any]:
+def _look(n: int, count: int) -> dict[str, object]:
     import matplotlib
 
     palette = matplotlib.colormaps["tab10"]

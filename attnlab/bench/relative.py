@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.analysis.measure import Program, Spread, timed, times_faster
 from attnlab.bench.calls import prepare
@@ -36,7 +36,7 @@ class Relative:
 
 
 def side_by_side(
-    plan: BenchConfig, base: str, which: str, note: Callable[[str], Any] = lambda text: None
+    plan: BenchConfig, base: str, which: str, note: Callable[[str], None] = lambda text: None
 ) -> list[Relative]:
     """Measure every mechanism of the plan at every length, all in the same turns, relative to `base`.
 

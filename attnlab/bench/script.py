@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from attnlab.analysis.growth import Growth
 from attnlab.analysis.measure import Spread, machine
@@ -53,12 +52,12 @@ def run(script: str, plan: BenchConfig, save: bool) -> list[Measured]:
     return found
 
 
-def keep(script: str, results: dict[str, Any]) -> None:
+def keep(script: str, results: dict[str, object]) -> None:
     """Write results as JSON to the script's folder of results."""
     write_whole(place(script, "json"), dumps(results, indent=1) + "\n")
 
 
-def facts() -> dict[str, Any]:
+def facts() -> dict[str, object]:
     """Describe the machine, with its measured performance and the installed versions."""
     return environment() | {"processor": processor()} | asdict(machine())
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 import jax
 
 from attnlab.analysis.measure import Program
+from attnlab.models.config import ModelConfig
+from attnlab.models.shapes import Shape
 from attnlab.training.config import Train
+from attnlab.training.problem import TrainingProblem
 from attnlab.training.trainer import DISPATCH, Trainer
 
 
-def steps(model: Any, problem: Any, batch_size: int, count: int = DISPATCH) -> Program:
+class ShapedProblem(TrainingProblem, Protocol):
+    """The data of a task, and their shape."""
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the data, from which a model is created."""
+        ...
+
+
+def steps(model: ModelConfig, problem: ShapedProblem, batch_size: int, count: int = DISPATCH) -> Program:
     """Return a program that makes training steps of one lane in one dispatch.
 
     Each run continues from the state of the previous one, on the same batches. The answer is the loss of the last step.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.analysis.growth import Growth
 from attnlab.analysis.measure import Spread
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHORT = {FORWARD: "fwd", BOTH: "fwd+bwd"}
 
 
-def tables(found: Sequence[Measured], machine: Machine) -> list[Any]:
+def tables(found: Sequence[Measured], machine: Machine) -> list[Table]:
     """Return the tables: time and memory with their growth, the roofline, and the comparison with peers, if any."""
     kept = [_times(found), *_missing(found), _memory(found), words(machine), _roof(found, machine)]
     return [*kept, _beside(found)] if any(each.beside for each in found) else kept

@@ -1,16 +1,24 @@
 """The commands of the command line, given their options. Each imports only what it needs."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attnlab import registry
 from attnlab.console.escape import plain
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import FolderError, folder_errors
+from attnlab.storage.json_file import FolderError, check_target, dumps, folder_errors, write_whole
+
+if TYPE_CHECKING:
+    from attnlab.lab.study import Study
+    from attnlab.lab.trained.decoding import DecodingOptions
+    from attnlab.training.progress import Progress
 
 KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "units", "decoders", "experiments")
 
@@ -53,16 +61,16 @@ def run(options: argparse.Namespace) -> int:
     progress = choose()
     try:
         with raised(UNBEGUN, progress.note):
-            study, begin = _ready(options)
+            study = _ready(options)
         with raised(TRAINED, progress.note):
-            return _run(options, study, begin, progress)
+            return _run(options, study, progress)
     except Interrupted as stopped:
         resume = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
         raise Interrupted(stopped.number, f"{stopped.where}; to continue: {resume}") from None
 
 
-def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Load the study, select the device, and return the study with the function that trains it."""
+def _ready(options: argparse.Namespace) -> Study:
+    """Select the device, import what trains, and return the study."""
     from attnlab.system.device import use
 
     with folder_errors(options.out):
@@ -71,17 +79,17 @@ def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
     if options.workers < 1:
         raise ValueError(f"--workers {options.workers} must be at least 1")
     use(options.device, options.workers)
-    from attnlab.lab.launch import run
+    import_module("attnlab.lab.launch")
+    return _study(options)
 
-    return _study(options), run
 
-
-def _run(options: argparse.Namespace, study: Any, begin: Any, progress: Any) -> int:
+def _run(options: argparse.Namespace, study: Study, progress: Progress) -> int:
     """Train the study and print its table. Returns the exit code."""
+    from attnlab.lab.launch import run
     from attnlab.lab.results.table import results_table
 
     try:
-        results = begin(
+        results = run(
             study,
             out=options.out,
             quick=options.quick,
@@ -118,7 +126,7 @@ def again(options: argparse.Namespace, fresh: bool = False) -> str:
         options: The options of the stopped run.
         fresh: Whether to keep `--fresh`, because the earlier results were not deleted yet.
     """
-    how = [*(["--out", str(options.out)]), *(["--device", options.device] if options.device else [])]
+    how = ["--out", str(options.out), *(["--device", options.device] if options.device else [])]
     quick = [*(["--quick"] if options.quick else []), *(["--fresh"] if fresh else [])]
     workers = ["--workers", str(options.workers)] if options.workers > 1 else []
     return shlex.join(["attnlab", "run", str(options.file), *options.overrides, *how, *quick, *workers])
@@ -136,15 +144,13 @@ def report(options: argparse.Namespace) -> int:
 def sample(options: argparse.Namespace) -> int:
     """Print the answers of a trained model to one input, and its attention."""
     check_run(options.run)
-    asked = _asked(options)
+    decoding = _decoding(options)
     own_code(options)
     from attnlab.lab.trained.sample import lines, sample
 
     if options.html is not None:
-        from attnlab.storage.json_file import check_target
-
         check_target("--html", options.html)
-    found = sample(options.run, options.input, asked, options.step)
+    found = sample(options.run, options.input, decoding, options.step)
     if options.html is not None:
         from attnlab.lab.reporting.sample_page import write
 
@@ -166,7 +172,6 @@ def inspect(options: argparse.Namespace) -> int:
     own_code(options)
     from attnlab.lab.trained.inspect import inspect
     from attnlab.lab.trained.inspect_tables import tables
-    from attnlab.storage.json_file import check_target, dumps, write_whole
 
     # An output file that cannot be written is reported before a model is loaded.
     for option in ("html", "json"):
@@ -191,24 +196,25 @@ def inspect(options: argparse.Namespace) -> int:
 def translate(options: argparse.Namespace) -> int:
     """Translate standard input to standard output, line by line."""
     check_run(options.run)
-    asked = _asked(options)
+    decoding = _decoding(options)
     if sys.stdin is None:
         raise ValueError("standard input is closed; translate reads its lines from standard input")
     own_code(options)
     from attnlab.lab.trained.translate import Translator, stream
 
-    translator = Translator(options.run, asked, options.batch, options.longer, options.unknown, options.step)
+    translator = Translator(options.run, decoding, options.batch, options.longer, options.unknown, options.step)
     warn = lambda line: print(f"attnlab: {line}", file=sys.stderr, flush=True)
     return stream(translator, sys.stdin.buffer, sys.stdout.buffer, warn)
 
 
-def _asked(options: argparse.Namespace):
-    """Collect the options of decoding."""
+def _decoding(options: argparse.Namespace) -> DecodingOptions:
+    """Collect the options of decoding that the command has."""
     from dataclasses import fields
 
     from attnlab.lab.trained.decoding import DecodingOptions
 
-    return DecodingOptions(**{field.name: getattr(options, field.name, None) for field in fields(DecodingOptions)})
+    names = {field.name for field in fields(DecodingOptions)}
+    return DecodingOptions(**{name: value for name, value in vars(options).items() if name in names})
 
 
 def data(options: argparse.Namespace) -> int:
@@ -230,7 +236,7 @@ def _data_row(folder: str, file: str, status: str, path: str | None) -> list[str
     return [folder, file, "unavailable" if path is None else status, path or "–"]
 
 
-def _study(options: argparse.Namespace):
+def _study(options: argparse.Namespace) -> Study:
     """Load the study and apply the overrides. Raises ValueError for any error in them."""
     from attnlab.lab.study.load import load_study
     from attnlab.lab.study.overrides import apply

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from attnlab import registry
-from attnlab.cli.options import VERBS
+from attnlab.cli.verbs import VERBS
 from attnlab.console.errors import explain
 from attnlab.console.escape import plain
 from attnlab.system import streams
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exception(error)
         line, code = explain(error)
-        if variant := getattr(error, "variant", None):
+        if variant := vars(error).get("variant"):  # the line of this error was printed by a worker process
             line = plain(f"attnlab: error: variant {variant} failed; see above")
         print(line, file=sys.stderr)
     return code

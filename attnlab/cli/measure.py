@@ -1,15 +1,22 @@
 """The commands `attnlab parity` and `attnlab bench`, given their options. Each imports only what it needs."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attnlab import registry
 from attnlab.cli.commands import own_code
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import check_place, dumps, write_whole
+from attnlab.storage.json_file import JsonObject, check_place, dumps, write_whole
 from attnlab.system import settings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from attnlab.mechanisms.checked import CheckedMechanism
 
 
 def parity(options: argparse.Namespace) -> int:
@@ -83,7 +90,7 @@ def bench(options: argparse.Namespace) -> int:
     return 0
 
 
-def _mechanisms(names: list[str]) -> dict[str, Any]:
+def _mechanisms(names: list[str]) -> dict[str, CheckedMechanism]:
     """Return the mechanisms with these names, or all of them if there are no names."""
     known = registry.table("MECHANISMS")
     return {name: registry.pick(known, name, "mechanism") for name in names or known}
@@ -107,7 +114,7 @@ def _check(option: str, file: Path | None) -> None:
     check_place(option, file)
 
 
-def _tell(file: Path | None, record: dict[str, Any], *tables: Any) -> None:
+def _tell(file: Path | None, record: JsonObject, *tables: Table) -> None:
     """Print the tables and write the record to the file. With "-", only the record goes to standard output."""
     for table in tables:
         print_table(table, sys.stderr if str(file) == "-" else None)

@@ -1,16 +1,20 @@
 """The command `attnlab score`, given its options. It imports only what it needs."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.cli.commands import check_run, own_code
 from attnlab.console.escape import plain
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import FolderError, check_place, check_target, dumps, write_whole
+from attnlab.storage.json_file import FolderError, JsonObject, check_place, check_target, dumps, write_whole
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from attnlab.lab.trained.score import Scored
 
 STDOUT = Path("-")
@@ -59,14 +63,13 @@ def _check_out(path: Path, named: bool) -> None:
         raise error if named else FolderError(f"{error}; {other}") from error
 
 
-def record(one: "Scored") -> dict[str, Any]:
+def record(one: Scored) -> JsonObject:
     """Return the scores of a file for JSON, without the answers."""
     return {"file": one.file, "examples": one.examples, "seeds": one.seeds, "metrics": one.metrics, "notes": one.notes}
 
 
-def printed(one: "Scored") -> Any:
+def printed(one: Scored) -> Table:
     """Return the metrics of a file as a table for a terminal: the mean over seeds and its interval."""
-    from attnlab.console.format import measure, title
     from attnlab.console.tables import empty, fill
     from attnlab.lab.results.estimates import estimate
 
@@ -75,5 +78,6 @@ def printed(one: "Scored") -> Any:
     made = empty(f"{one.file}: {one.examples:,} examples, {seeds}{unknown}", ["metric", "mean", "95% interval"], 1)
     for name, entry in one.metrics.items():
         value = estimate(entry, name)
-        fill(made, [title(name), measure(name, value.mean), value.reach(name)])
+        metric = one.declared[name]
+        fill(made, [metric.title, metric.format(value.mean), value.reach(metric)])
     return made

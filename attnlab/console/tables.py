@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TextIO
 
 from attnlab.console.escape import plain
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 
@@ -23,12 +24,12 @@ def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
     ]
 
 
-def print_table(table: Any, stream: Any = None) -> None:
+def print_table(table: RenderableType, stream: TextIO | None = None) -> None:
     """Print a rich table on `stream` (standard output by default), 240 columns wide if it is not a terminal."""
     from rich.console import Console
 
-    stream = stream or sys.stdout
-    Console(file=stream, width=None if stream.isatty() else 240).print(table)
+    out = stream or sys.stdout
+    Console(file=out, width=None if out.isatty() else 240).print(table)
 
 
 def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
@@ -37,8 +38,14 @@ def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    settings: dict[str, Any] = {"title_justify": "left", "box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
-    table = Table(title=Text(plain(title)), padding=(0, 1, 0, 0), **settings)
+    table = Table(
+        title=Text(plain(title)),
+        title_justify="left",
+        padding=(0, 1, 0, 0),
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+    )
     for n, head in enumerate(heads):
         table.add_column(Text(head), justify="left" if n < words else "right", no_wrap=True)
     return table

@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.documented import Documented
 
@@ -28,18 +28,31 @@ class SearchResult(NamedTuple):
     """
 
 
+Step = Callable[[PyTree, Int[Array, ""]], tuple[Float[Array, " V"], PyTree]]
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A state of a model that has room for a limited number of tokens."""
+
+    @property
+    def length(self) -> int:
+        """The number of tokens."""
+        ...
+
+
 @dataclass(frozen=True)
 class DecodeProblem(metaclass=Documented):
     """One decoding problem: a model, its initial state, the special symbols and the maximum length.
 
     Raises:
-        ValueError: if `length` is below 1 or exceeds the capacity of the state (`state.length`), or if `end` equals
+        ValueError: if `length` is below 1 or exceeds the capacity of a `Bounded` state, or if `end` equals
             `begin` or `pad`.
     """
 
-    step: Callable[[Any, Int[Array, ""]], tuple[Float[Array, " V"], Any]]
+    step: Step
     """Function `step(state, token) -> (scores [V], state)` that scores what follows `token`."""
-    state: Any
+    state: PyTree
     """State of the model before the first symbol."""
     begin: int
     """Symbol that comes before the first token. It is never chosen."""
@@ -52,9 +65,10 @@ class DecodeProblem(metaclass=Documented):
 
     def __post_init__(self):
         at_least_one(length=self.length)
-        if self.length > (room := getattr(self.state, "length", self.length)):
+        if isinstance(self.state, Bounded) and self.length > self.state.length:
             raise ValueError(
-                f"length={self.length} must be at most {room}, the capacity of the state; start a longer state"
+                f"length={self.length} must be at most {self.state.length}, the capacity of the state; start a longer "
+                "state"
             )
         marks = {name: mark for name, mark in (("begin", self.begin), ("pad", self.pad)) if isinstance(mark, Integral)}
         if isinstance(self.end, Integral) and self.end in marks.values():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from attnlab.decoding.base import DecodeProblem, Search, SearchResult, at_least_one
 
@@ -95,7 +95,7 @@ class Beam(Search):
 
     def _grow(
         self, problem: DecodeProblem, search: BeamState
-    ) -> tuple[SearchResult, Int[Array, " 2*size"], Any, Bool[Array, ""]]:
+    ) -> tuple[SearchResult, Int[Array, " 2*size"], PyTree, Bool[Array, ""]]:
         """Returns the most likely extended hypotheses, their parents' indices, the parents' new states, and `lost`.
 
         There are twice as many as `size`. Each live hypothesis has one extension that ends, so at least `size` do not
@@ -120,7 +120,7 @@ class BeamState(NamedTuple):
 
     t: Int[Array, ""]
     """Number of tokens so far."""
-    state: Any
+    state: PyTree
     """States of the model for the live hypotheses, along a leading axis."""
     last: Int[Array, " size"]
     """Last token of each live hypothesis."""

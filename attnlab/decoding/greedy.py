@@ -1,13 +1,11 @@
 """Greedy decoding: always chooses the most likely symbol."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Int, PyTree
 
-from attnlab.decoding.base import DecodeProblem, Sequential
+from attnlab.decoding.base import DecodeProblem, Sequential, Step
 
 
 @dataclass(frozen=True)
@@ -22,9 +20,9 @@ class Greedy(Sequential):
         return jnp.argmax(scores)
 
 
-def greedy(step: Callable, state: Any, begin: int, end: int, length: int, pad: int = 0) -> Int[Array, " length"]:
+def greedy(step: Step, state: PyTree, begin: int, end: int, length: int) -> Int[Array, " length"]:
     """Returns the tokens [length] of greedy decoding for one example.
 
-    The arguments and errors are those of `DecodeProblem`.
+    The arguments and errors are those of `DecodeProblem`, and the padding is 0.
     """
-    return Greedy().search(DecodeProblem(step, state, begin, end, length, pad)).tokens[0]
+    return Greedy().search(DecodeProblem(step, state, begin, end, length)).tokens[0]

@@ -7,13 +7,13 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from attnlab.documented import Documented
 from attnlab.lab.execution.artifacts import attempt
-from attnlab.lab.execution.progress_notebook import unasked
+from attnlab.lab.execution.orders import sources
+from attnlab.lab.execution.progress import unasked
 from attnlab.lab.execution.variant import clear, run_in_order
-from attnlab.lab.execution.workers import share, sources
+from attnlab.lab.execution.workers import share
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.planning.plan import Plan, check_unlocked, plans
@@ -29,7 +29,8 @@ from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked
 from attnlab.system import settings
 from attnlab.system.signals import UNBEGUN, located
-from attnlab.tasks.base.task import TaskData
+from attnlab.tasks.base.task import Task, TaskData
+from attnlab.training.progress import Progress
 
 PREVIEWED = 4  # variants of a preview, at most
 
@@ -72,7 +73,7 @@ def run(
     quick: bool = False,
     fresh: bool = False,
     workers: int = 1,
-    progress: Any = None,
+    progress: Progress | None = None,
     command: str = "",
 ) -> Results:
     """Train every variant of a study that is not finished yet, and write the study's page.
@@ -95,7 +96,7 @@ def run(
     Raises:
         TypeError: if `study` is not a Study.
         ValueError: if a config is in no registry, if a folder holds another configuration, or if `workers` is below 1.
-            Also if several workers would need a class that is defined in a notebook (`execution.workers.sources`).
+            Also if several workers would need a class that is defined in a notebook (`execution.orders.sources`).
         DataError: if a folder was made from other data.
         LockedError: if another process trains in one of the folders.
         FolderError: if a file of a run is damaged or missing.
@@ -132,7 +133,7 @@ def _page(home: Path, note: Callable[[str], None]) -> Path | None:
 
 @located(lambda: UNBEGUN)
 def _prepared(
-    study: Study, out: str | Path, quick: bool, fresh: bool, workers: int, progress: Any
+    study: Study, out: str | Path, quick: bool, fresh: bool, workers: int, progress: Progress
 ) -> tuple[Path, list[Plan]]:
     """Check, match and plan every variant, then write `study.json` and clear folders that are to be replaced.
 
@@ -150,7 +151,7 @@ def _prepared(
     home = Path(out) / check_folder_name(study.name or "study")
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no real run relies on the other variants
-    problems: dict[Any, TaskData] = {}
+    problems: dict[Task, TaskData] = {}
     # Times of variants that this run leaves out must stay, so measure anew only if all variants take part.
     all_of_them = (study.part_of or study).variants().keys() <= study.variants().keys()
     watch = Stopwatch(home, progress.note, fresh and all_of_them) if study.budget == "seconds" else None

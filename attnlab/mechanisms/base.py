@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from attnlab.documented import Documented
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.position_state import PositionState
+from attnlab.ops.feature.rotated import RotaryEncoding
 from attnlab.ops.mask import Full, Mask
 from attnlab.ops.tree import pytree
 
@@ -25,7 +26,7 @@ class State(metaclass=Documented):
 
     clock: PositionState
     """Position and segment of the next token."""
-    memory: Any
+    memory: PyTree
     """The mechanism's own memory, for example a `Cache` of keys and values or a matrix."""
 
 
@@ -64,10 +65,10 @@ class Mechanism(ABC, metaclass=Documented):
     traits: ClassVar[Traits] = Traits()
     """What this mechanism supports."""
 
-    def __init_subclass__(cls, **options: Any):
-        super().__init_subclass__(**options)
+    def __init_subclass__(cls):
+        super().__init_subclass__()
         for base in cls.__bases__:
-            if getattr(base, "__final__", False):
+            if "__final__" in vars(base):
                 raise TypeError(
                     f"{base.__name__} is final: subclass Pairwise, Recurrent or Whole, or hold it in a field"
                 )
@@ -227,7 +228,7 @@ class Mechanism(ABC, metaclass=Documented):
         """
         return None
 
-    def with_rotary(self, position: Any) -> Mechanism | None:
+    def with_rotary(self, position: RotaryEncoding) -> Mechanism | None:
         """Returns a mechanism that applies rotary positions to its features, or None if it cannot.
 
         Used if the trait `rotary` is False, when rotating q and k would change what their products mean. The default

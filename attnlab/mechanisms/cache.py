@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from attnlab.mechanisms.position_state import TokenBlock
+from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.tree import pytree
 
 
@@ -105,7 +104,7 @@ class Cache:
         return cache, slot < N, visible & block.keep[:, None]
 
 
-def caches(state: Any) -> list[Cache]:
+def caches(state: PyTree) -> list[Cache]:
     """Returns all caches in a state."""
     is_cache = lambda x: isinstance(x, Cache)
     return [leaf for leaf in jax.tree.leaves(state, is_leaf=is_cache) if is_cache(leaf)]

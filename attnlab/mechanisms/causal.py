@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
@@ -12,9 +10,10 @@ from attnlab.mechanisms.base import Mechanism, State
 from attnlab.mechanisms.checked import CheckedMechanism, empty_state
 from attnlab.mechanisms.inputs import arrays, prepare_new_tokens, split
 from attnlab.mechanisms.position_state import initial_block
-from attnlab.ops.chunks import split_chunks
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Places
+from attnlab.ops.score import Bias
+from attnlab.ops.split import split_chunks
 
 
 def causal(
@@ -27,7 +26,7 @@ def causal(
     keep: Shaped[Places, " T"] | None = None,
     i: Int[Places, " T"] | None = None,
     segment: Int[Places, " T"] | None = None,
-    bias: Any = None,
+    bias: Bias | None = None,
     **extra: Array,
 ) -> Float[Array, "T V"]:
     """Attends causally over a whole sequence, by scanning `extend` over blocks.

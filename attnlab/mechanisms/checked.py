@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from attnlab.mechanisms.base import Mechanism, State
 from attnlab.mechanisms.cache import caches
@@ -23,8 +22,9 @@ from attnlab.mechanisms.inputs import (
     zero_padding,
     zero_where_padded,
 )
-from attnlab.mechanisms.position_state import PositionState, TokenBlock, initial_block, next_block
+from attnlab.mechanisms.position_state import PositionState, initial_block, next_block
 from attnlab.ops.mask import Causal, EdgeList, Full, Mask, Places
+from attnlab.ops.token_block import TokenBlock
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class CheckedMechanism(Mechanism):
         """
 
     @abstractmethod
-    def init_memory(self, length: int, K: int, V: int, dtype) -> Any:
+    def init_memory(self, length: int, K: int, V: int, dtype) -> PyTree:
         """Returns the memory before the first token, with space for `length` tokens.
 
         Raises:
@@ -73,7 +73,9 @@ class CheckedMechanism(Mechanism):
         """
 
     @abstractmethod
-    def update(self, memory: Any, q, k, v, block: TokenBlock, *, bias=None, **extra) -> tuple[Float[Array, "T V"], Any]:
+    def update(
+        self, memory: PyTree, q, k, v, block: TokenBlock, *, bias=None, **extra
+    ) -> tuple[Float[Array, "T V"], PyTree]:
         """Processes a block of new tokens.
 
         Args:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import ClassVar
 
 import jax
 from jaxtyping import Array, Float
 
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.mechanisms.inputs import shape_of
-from attnlab.mechanisms.position_state import TokenBlock
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops import decay, delta
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import l2_normalize
+from attnlab.ops.token_block import TokenBlock
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Chunked(Recurrent):
 
     chunk: int = 64
     """Number of tokens per chunk."""
-    rule: ClassVar[Any] = decay
+    rule: ClassVar[ModuleType] = decay
     """Module of `attnlab.ops` that updates the state."""
 
     def __post_init__(self):

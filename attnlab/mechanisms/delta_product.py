@@ -12,9 +12,9 @@ from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import UnitKeys
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.mechanisms.inputs import shape_of
-from attnlab.mechanisms.position_state import TokenBlock
 from attnlab.ops import delta, gate
 from attnlab.ops.counts import check_counts
+from attnlab.ops.token_block import TokenBlock
 
 
 @final
@@ -75,8 +75,9 @@ class DeltaProduct(UnitKeys):
         # The state decays before the first write of a token, and is read after the last one.
         first = jnp.pad(log_gates[:, None], ((0, 0), (0, n - 1), (0, 0)))
         last = jnp.pad(q[:, None], ((0, 0), (n - 1, 0), (0, 0)))
-        rows = (x.reshape(-1, *x.shape[2:]) for x in (last, every(k, keys), every(v, values), beta, first))
-        y, memory = self.advance(memory, *rows, repeat(block, n))
+        rows = (last, every(k, keys), every(v, values), beta, first)
+        q, k, v, beta, log_gates = (x.reshape(-1, *x.shape[2:]) for x in rows)
+        y, memory = self.advance(memory, q, k, v, beta, log_gates, repeat(block, n))
         return y[n - 1 :: n], memory
 
     def cost(self, T, S, K, V, block=None):

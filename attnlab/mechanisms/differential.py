@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops.counts import check_counts
+from attnlab.ops.feature.rotated import RotaryEncoding
+from attnlab.ops.mask import Places
 from attnlab.ops.precision import accumulation_dtype
+
+Pairs = tuple[tuple[Array, Array], tuple[Array, Array]]
+"""Queries and keys of the two attentions."""
+
+
+def rotated(position: RotaryEncoding | None, pairs: Pairs, i: Int[Places, " T"], j: Int[Places, " S"]) -> Pairs:
+    """Returns the queries and keys of both attentions, rotated if there is a rotary encoding."""
+    if position is None:
+        return pairs
+    (q1, k1), (q2, k2) = pairs
+    return position.rotate(q1, k1, i, j), position.rotate(q2, k2, i, j)
 
 
 @final
@@ -39,7 +53,7 @@ class Differential(Pairwise):
     """λ_init. The paper takes 0.8 − 0.6 exp(−0.3 n) in layer n = 0, 1, …"""
     block: int | None = None
     """Number of queries and of keys per block, or None to compute all pairs at once."""
-    position: Any = None
+    position: RotaryEncoding | None = None
     """Rotary encoding of the halves, or None. `position.rotate(q, k, i, j)` returns rotated queries and keys."""
     traits = Traits(bias=True)
 
@@ -87,12 +101,12 @@ class Differential(Pairwise):
         one = self.softmax.cost(T, S, K // 2, V, block)
         return Cost(2 * one.flops + 2 * T * V, moved(T, S, K, V), cached(S, K, V))
 
-    def _halves(self, q, k, i, j):
+    def _halves(self, q, k, i, j) -> Pairs:
         """Returns the queries and keys of both halves, rotated if there is a rotary encoding."""
         if (K := q.shape[1]) % 2:
             raise ValueError(f"{self} needs an even width of queries and keys, got {K}")
         halves = (q[:, : K // 2], k[:, : K // 2]), (q[:, K // 2 :], k[:, K // 2 :])
-        return halves if self.position is None else [self.position.rotate(*half, i, j) for half in halves]
+        return rotated(self.position, halves, i, j)
 
     def _mix(self, mix_q, mix_k, dtype):
         """Returns λ."""
@@ -120,7 +134,7 @@ class Differential2(Pairwise):
 
     block: int | None = None
     """Number of queries and of keys per block, or None to compute all pairs at once."""
-    position: Any = None
+    position: RotaryEncoding | None = None
     """Rotary encoding of both queries and the keys, or None."""
     traits = Traits(bias=True)
 
@@ -164,7 +178,7 @@ class Differential2(Pairwise):
         one = self.softmax.cost(T, S, K, V, block)
         return Cost(2 * one.flops + 3 * T * V, one.bytes + 4 * T * (K + 1), one.state_bytes)
 
-    def _sets(self, q, other, k, i, j):
+    def _sets(self, q, other, k, i, j) -> Pairs:
         """Returns each set of queries with the keys, rotated if there is a rotary encoding."""
         sets = (q, k), (other, k)
-        return sets if self.position is None else [self.position.rotate(*each, i, j) for each in sets]
+        return rotated(self.position, sets, i, j)

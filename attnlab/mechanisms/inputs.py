@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.ops.mask import Mask, Places
+from attnlab.ops.score import Bias
 
 
-def arrays(*given: Any) -> tuple[Any, ...]:
+def arrays(*given: ArrayLike | None) -> tuple:
     """Converts inputs other than None to jax arrays. A numpy array cannot be indexed by traced positions."""
     return tuple(x if x is None else jnp.asarray(x) for x in given)
 
 
-def floats(*given: Any) -> tuple[Any, ...]:
+def floats(*given: ArrayLike) -> tuple:
     """Converts queries, keys and values to jax arrays of real floating-point numbers.
 
     Integers become the default float.
@@ -32,19 +35,19 @@ def floats(*given: Any) -> tuple[Any, ...]:
     return tuple(x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float)) for x in converted)
 
 
-def check_kinds(mechanism: Mechanism, mask: Any, bias: Any) -> None:
+def check_kinds(mechanism: Mechanism, mask: object, bias: object) -> None:
     """Raises TypeError, with a suggestion, if the mask is not a mask or the bias is not a function."""
     if not isinstance(mask, Mask):
         raise TypeError(f"{mechanism}: {_no_mask(mask)}")
     check_bias(mechanism, bias)
 
 
-def _no_mask(mask: Any) -> str:
+def _no_mask(mask: object) -> str:
     """Returns why an object is not a mask, and what to write instead."""
     if isinstance(mask, type) and issubclass(mask, Mask):
         needed = [field.name for field in fields(mask) if field.default is MISSING] if is_dataclass(mask) else []
         return f"expected a mask, got the class {mask.__name__}: write {mask.__name__}({', '.join(needed)})"
-    if hasattr(mask, "shape"):
+    if isinstance(mask, (jax.Array, np.ndarray)):
         kind = "KeyPadding" if len(mask.shape) == 1 else "Edges"
         return f"expected a mask, got an array of shape {tuple(mask.shape)}: write {kind}(array)"
     return f"expected a mask, for example Causal() or KeyPadding(keep), got {type(mask).__name__}"
@@ -63,13 +66,13 @@ def check_names(mechanism: Mechanism, extra: dict) -> None:
         raise TypeError(f"{mechanism} is missing inputs {', '.join(sorted(missing))}{hint}")
 
 
-def check_bias(mechanism: Mechanism, bias: Any) -> None:
+def check_bias(mechanism: Mechanism, bias: object) -> None:
     """Raises TypeError if the bias is not a function."""
     if bias is not None and not callable(bias):
         raise TypeError(f"{mechanism}: bias must be a function bias(q, i, j), got {type(bias).__name__}")
 
 
-def check_rows(mechanism: Mechanism, rows: int, **given: Any) -> None:
+def check_rows(mechanism: Mechanism, rows: int, **given: ArrayLike | None) -> None:
     """Raises ValueError if an array does not have the shape (rows,), one entry per token. None is ignored."""
     for name, x in given.items():
         if x is not None and jnp.shape(x) != (rows,):
@@ -107,7 +110,7 @@ def check_shapes(mechanism: Mechanism, q, k, v, extra: dict, new: bool = False) 
                 raise ValueError(f"{mechanism}: {name} must have shape {needed}, got {got}, with {shapes}")
 
 
-def complete_extras(mechanism: Mechanism, extra: dict, bias: Any) -> dict[str, Array]:
+def complete_extras(mechanism: Mechanism, extra: dict, bias: Bias | None) -> dict[str, Array]:
     """Checks the names of the extra inputs and the support of a bias. Returns the extra inputs as arrays.
 
     Raises:

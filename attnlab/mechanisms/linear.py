@@ -13,12 +13,12 @@ from jaxtyping import Array
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.mechanisms.pairwise import Pairwise
-from attnlab.mechanisms.position_state import dense_mask
 from attnlab.mechanisms.recurrent import Recurrent, update_by_blocks
 from attnlab.ops import chunks, edges, linear
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, RotatedFeatures
 from attnlab.ops.precision import accumulation_dtype, matmul
+from attnlab.ops.token_block import dense_mask
 
 # If a feature map has more than WIDE features, they are computed for ROWS tokens at a time. The features of a whole
 # sequence would be larger than all other arrays.
@@ -190,12 +190,15 @@ class Linear(Pairwise, Recurrent):
             few_q, few_k, of = self.feature.kernel(q, k, **learned)
             met = of(matmul(few_q, few_k.T))
         q, k = self.feature.query(q, i, **learned), self.feature.key(k, i, **learned)
-        reach = linear.Visibility(block.pairs, block.state_visible, block.enters_state, block.state_survives)
+        visible = block.visibility
         if k.scale is not None:
-            reach, peak = linear.relative_visibility(k.scale, peak, reach)
+            visible, peak = linear.relative_visibility(k.scale, peak, visible)
         parts = list(zip(self._rows(q), self._rows(k), self._values(v, k), strict=True))
         states = jnp.split(state, [v.shape[1]], axis=1) if len(parts) == 2 else [state]
-        results = [linear.chunk(state, *part, *reach, met) for state, part in zip(states, parts, strict=True)]
+        results = [
+            linear.chunk(state, *part, **visible._asdict(), products=met)
+            for state, part in zip(states, parts, strict=True)
+        ]
         y, state = (jnp.concatenate(each, axis=1) for each in zip(*results, strict=True))
         return self._answer(y, v), (state, peak)
 

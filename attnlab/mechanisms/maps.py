@@ -12,11 +12,11 @@ averaged over channels. If further values enter as an extra input, the output fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, PyTree, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
@@ -26,13 +26,13 @@ from attnlab.ops.mask import Causal, Full, Mask, Places
 class Observer(Protocol):
     """A function of a mechanism and the arguments of a call. Must be hashable, as functions are."""
 
-    def __call__(self, mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: Any) -> Float[Array, "T S"]:
+    def __call__(self, mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: PyTree) -> Float[Array, "T S"]:
         """Returns one number for every pair of a query and a key."""
         ...
 
 
 def weights(
-    mechanism: Mechanism, q: Shaped[Places, "T K"], k: Shaped[Places, "S K"], mask: Mask = Full(), **extra: Any
+    mechanism: Mechanism, q: Shaped[Places, "T K"], k: Shaped[Places, "S K"], mask: Mask = Full(), **extra: PyTree
 ) -> Float[Array, "T S"]:
     """Returns the attention map [T S] with which a mechanism mixes values.
 
@@ -70,7 +70,7 @@ def weights(
     return mean_over_channels(lambda v: answer(v) - rest, eye, width)
 
 
-def value_width(mechanism: Mechanism, extra: dict[str, Any]) -> int | None:
+def value_width(mechanism: Mechanism, extra: dict[str, PyTree]) -> int | None:
     """Returns V, taken from the extra inputs of a call, or None if no extra input is as wide as the values."""
     for shapes, first in ((mechanism.tokens, 1), (mechanism.queries, 1), (mechanism.learned, 0)):
         for name, shape in shapes.items():

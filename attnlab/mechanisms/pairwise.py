@@ -12,10 +12,10 @@ from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.checked import CheckedMechanism, causal_block
 from attnlab.mechanisms.inputs import shape_of, split, zero_where_padded
-from attnlab.mechanisms.position_state import TokenBlock, dense_mask
 from attnlab.ops import edges
 from attnlab.ops.mask import EdgeList, Mask
 from attnlab.ops.precision import weighted_sum
+from attnlab.ops.token_block import TokenBlock, dense_mask
 
 
 @dataclass(frozen=True)

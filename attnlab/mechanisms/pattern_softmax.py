@@ -13,13 +13,13 @@ from jaxtyping import Array, Float, Int
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
-from attnlab.mechanisms.position_state import dense_mask
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.precision import weighted_sum
 from attnlab.ops.score import PRODUCTS, Scores, initial, is_length_bound, scaled_dot, shapes
 from attnlab.ops.softmax import masked_softmax
+from attnlab.ops.token_block import dense_mask
 
 SINKS = ("none", "zero", "learned")
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
 from attnlab.ops.tree import pytree
 
@@ -20,7 +19,7 @@ class PerQueryHead:
     """The array of one query head. In a pytree of axes for `jax.vmap`, an axis."""
 
 
-def query_head_axes(state: Any) -> Any:
+def query_head_axes(state: PyTree) -> PyTree:
     """Returns the axes of `jax.vmap` over the query heads of one key head, for every array of a state."""
     axis = lambda leaf: PerQueryHead(0) if isinstance(leaf, PerQueryHead) else None
     return jax.tree.map(axis, state, is_leaf=lambda leaf: isinstance(leaf, PerQueryHead))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.checked import CheckedMechanism, causal_block
 from attnlab.mechanisms.inputs import split
-from attnlab.mechanisms.position_state import TokenBlock
-from attnlab.ops.chunks import split_chunks
 from attnlab.ops.mask import Mask
 from attnlab.ops.precision import accumulation_dtype
+from attnlab.ops.split import split_chunks
+from attnlab.ops.token_block import TokenBlock
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,12 @@ class Recurrent(CheckedMechanism):
     traits = Traits(any_mask=False, position_dependent=True)
 
     @abstractmethod
-    def update(self, memory: Any, q, k, v, block: TokenBlock, *, bias=None, **extra) -> tuple[Float[Array, "T V"], Any]:
+    def update(
+        self, memory: PyTree, q, k, v, block: TokenBlock, *, bias=None, **extra
+    ) -> tuple[Float[Array, "T V"], PyTree]:
         """See `CheckedMechanism.update`."""
 
-    def init_memory(self, length: int, K: int, V: int, dtype) -> Any:
+    def init_memory(self, length: int, K: int, V: int, dtype) -> PyTree:
         """Returns an empty sum [K V] in at least float32. A sum in bfloat16 loses most of a long sequence."""
         return jnp.zeros((K, V), accumulation_dtype(dtype))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from attnlab.mechanisms.wrapper import Wrapper
+from attnlab.ops.feature.rotated import RotaryEncoding
 
 
 @final
@@ -13,7 +14,7 @@ from attnlab.mechanisms.wrapper import Wrapper
 class Rotated(Wrapper):
     """Rotates q and k by their positions before the wrapped mechanism."""
 
-    position: Any
+    position: RotaryEncoding
     """Rotary encoding. `position.rotate(q, k, i, j)` returns rotated queries and keys."""
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **extra):

@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, final
+from typing import final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
 
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.checked import CheckedMechanism
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.inputs import split
-from attnlab.mechanisms.position_state import TokenBlock
 from attnlab.mechanisms.query_heads import PerQueryHead
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.mechanisms.rotated import Rotated
@@ -25,7 +25,9 @@ from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import silu
 from attnlab.ops.linear import apply_weights
+from attnlab.ops.mask import Places
 from attnlab.ops.precision import accumulation_dtype
+from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.tree import pytree
 
 KERNELS = ("conv_q", "conv_k")
@@ -36,13 +38,13 @@ KERNELS = ("conv_q", "conv_k")
 class Delayed:
     """Memory of `ShortConvolution`: the mechanism's memory and the last kept tokens."""
 
-    inner: Any
+    inner: PyTree
     """Memory of the wrapped mechanism."""
     q: PerQueryHead
     """Last kept queries [size−1 K]."""
-    k: Any
+    k: Float[Array, "N K"]
     """Last kept keys [size−1 K]."""
-    run: Any
+    run: Int[Places, " N"]
     """Run of each of these tokens, see `TokenBlock`. 0 if there is no token yet."""
 
 
@@ -134,7 +136,7 @@ class ShortConvolution(Recurrent, Wrapper):
         q, k, extra = self.convolved(q, k, block, extra)
         return self.mechanism.attend_causal(q, k, v, block, bias=bias, **extra)
 
-    def convolved(self, q, k, block: TokenBlock, extra: dict) -> tuple[Any, Any, dict]:
+    def convolved(self, q, k, block: TokenBlock, extra: dict) -> tuple[Float[Array, "T K"], Float[Array, "T K"], dict]:
         """Returns the convolved queries and keys of a whole sequence, and the mechanism's own extra inputs."""
         kernels, extra = split(extra, KERNELS)
         q, k, *_ = self._convolved(self.init_memory(0, q.shape[1], 0, q.dtype), q, k, block, kernels)

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.checked import CheckedMechanism
-from attnlab.mechanisms.position_state import TokenBlock
 from attnlab.ops.mask import Mask
+from attnlab.ops.token_block import TokenBlock
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
 """Models, one network per file. `MODELS` maps a name to the configuration of a model."""
 
-from typing import Any
-
 from attnlab.models.associative_memory import AssociativeMemory
 from attnlab.models.bert import Bert
 from attnlab.models.classifier import Classifier
 from attnlab.models.cnn import CNN
+from attnlab.models.config import ModelConfig
 from attnlab.models.convolution_probe import ConvolutionProbe
 from attnlab.models.convolutional import ConvolutionalLanguage
 from attnlab.models.detr import Detr
@@ -21,11 +20,11 @@ from attnlab.models.transformer import Transformer
 from attnlab.models.vit import ViT
 from attnlab.registry import Registry
 
-MODELS: dict[str, Any] = Registry("MODELS")
+MODELS: dict[str, ModelConfig] = Registry("MODELS")
 MODELS |= {
     "transformer": Transformer(),
     "language": Language(),
-    "retriever": AssociativeMemory(),
+    "associative-memory": AssociativeMemory(),
     "seq2seq": Seq2Seq(),
     "bahdanau": Seq2Seq(cell="gru", bidirectional=True, attention="bahdanau"),
     "luong": Seq2Seq(bidirectional=True, attention="luong", input_feeding=True),
@@ -33,11 +32,11 @@ MODELS |= {
     "convolutional": ConvolutionalLanguage(),
     "classifier": Classifier(),
     "bert": Bert(),
-    "matcher": PairClassifier(),
+    "pair-classifier": PairClassifier(),
     "vit": ViT(),
     "cnn": CNN(),
     "mlp": MLP(),
-    "filter": ConvolutionProbe(),
+    "convolution-probe": ConvolutionProbe(),
     "gat": Gat(),
     "gcn": Gcn(),
     "detr": Detr(),
@@ -58,6 +57,7 @@ __all__ = [
     "Gat",
     "Gcn",
     "Language",
+    "ModelConfig",
     "PairClassifier",
     "RecurrentLanguage",
     "Seq2Seq",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.mechanisms.pairwise import Pairwise
-from attnlab.models.config import WIDEST, check_shape, check_sizes
+from attnlab.models.config import WIDEST, check_sizes
+from attnlab.models.shapes import AssociationShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
@@ -43,7 +43,7 @@ class AssociativeMemory(metaclass=Documented):
     """
 
     def __post_init__(self):
-        check_sizes(self, "width")
+        check_sizes(width=self.width)
         if not 0 < self.embedding <= WIDEST:
             raise ValueError(f"model.embedding={self.embedding} must be a finite number above 0, and at most {WIDEST}")
         if not isinstance(self.mechanism, Mechanism):
@@ -55,9 +55,9 @@ class AssociativeMemory(metaclass=Documented):
         if self.mechanism.queries:
             raise ValueError(f"model.mechanism={self.mechanism} needs inputs per query, which this model does not have")
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> AssociativeMemoryNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> AssociativeMemoryNetwork:
         """Create a network for data of `shape` (`attnlab.tasks.synthetic.associations.AssociationShape`)."""
-        check_shape(self, shape, "keys", "values")
+        shape = check_shape(self, shape, AssociationShape)
         return AssociativeMemoryNetwork(key, self, shape.keys, shape.values)
 
 
@@ -142,7 +142,7 @@ class AssociativeMemoryNetwork(nnx.Module):
         fixed = extras(self.config.mechanism, self.learned)
         return self._read(q, k, values, tokens, fixed)
 
-    def start(self, length: int) -> Any:
+    def start(self, length: int) -> PyTree:
         """Return the mechanism's state before the first pair, with room for `length` pairs."""
         return self.config.mechanism.start(length, self.config.width, self.values)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.models.classifier import Classifier, ClassifierNetwork
-from attnlab.models.config import check_shape
+from attnlab.models.shapes import ClassShape, Shape, TokenShape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.parameter import NoDecay
@@ -43,21 +43,28 @@ class Bert(Classifier):
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     ties = True
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> BertNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> BertNetwork:
         """Create a network for sentences (`attnlab.tasks.Classes` of `Tokens`). Raises ValueError for others."""
-        check_shape(self, shape, "source", "classes")
-        check_shape(self, shape.source, "vocabulary", "length")
-        return BertNetwork(key, self, shape, *self.input_layer(fold_key(key, "front"), shape.source))
+        shape = check_shape(self, shape, ClassShape)
+        vocabulary = check_shape(self, shape.source, TokenShape).vocabulary
+        return BertNetwork(key, self, shape, vocabulary, *self.input_layer(fold_key(key, "front"), shape.source))
 
 
 class BertNetwork(ClassifierNetwork):
     """The network of a `Bert`, for one example."""
 
-    def __init__(self, key: PRNGKeyArray, config: Bert, shape: Any, input_layer: nnx.Module, length: int):
+    def __init__(
+        self,
+        key: PRNGKeyArray,
+        config: Bert,
+        shape: ClassShape,
+        vocabulary: int,
+        input_layer: nnx.Module,
+        length: int,
+    ):
         super().__init__(key, config, shape, input_layer, length)
         self.inner = config.sizes.dense(fold_key(key, "inner"), config.width, config.width)
         self.norm = config.sizes.norm_layer()
-        vocabulary = shape.source.vocabulary
         self.words = (
             None if config.tied else Embed(fold_key(key, "words"), vocabulary, config.width, config.scale_embeddings)
         )
@@ -84,5 +91,6 @@ class BertNetwork(ClassifierNetwork):
         x, _ = self.read(source, keep, key)
         x = x if self.token is None else x[1:]
         words = self.input_layer if self.words is None else self.words
+        assert isinstance(words, Embed)  # the input layer of tokens
         scores = words.attend(self.norm(gelu(self.inner(x[places]))))
         return scores + self.offset[...].astype(scores.dtype)[None, :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +11,9 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import StackConfig, check_names, check_no_embeddings, check_shape
+from attnlab.models.config import StackConfig, check_names, check_no_embeddings
 from attnlab.models.encoder import Encoder
+from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, TokenShape, VectorShape, check_shape
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.parameter import NoDecay
@@ -43,7 +44,7 @@ class Classifier(StackConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        check_names(self, pool=POOLS)
+        check_names(pool=(self.pool, POOLS))
         if self.tied and not self.ties:
             raise ValueError(f"model.tied=True is not supported by {type(self).__name__}: classes have no embedding")
 
@@ -52,12 +53,12 @@ class Classifier(StackConfig):
         """The mechanism of the encoder, by role."""
         return {"encoder": self.mechanism}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> ClassifierNetwork:
         """Create a network for examples of `shape` (`attnlab.tasks.Classes` of `Tokens` or `Frames`)."""
-        check_shape(self, shape, "source", "classes")
+        shape = check_shape(self, shape, ClassShape)
         return ClassifierNetwork(key, self, shape, *self.input_layer(fold_key(key, "front"), shape.source))
 
-    def input_layer(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
+    def input_layer(self, key: PRNGKeyArray, source: Source) -> tuple[nnx.Module, int]:
         """Create the module that maps a source to vectors [T D].
 
         Args:
@@ -70,12 +71,12 @@ class Classifier(StackConfig):
         Raises:
             ValueError: The source is not a sequence, or has no embeddings to leave unscaled.
         """
-        if hasattr(source, "vocabulary"):
+        if isinstance(source, TokenShape):
             return Embed(key, source.vocabulary, self.width, self.scale_embeddings), source.length
-        check_no_embeddings(self)
-        if hasattr(source, "features"):
+        check_no_embeddings(self.scale_embeddings)
+        if isinstance(source, VectorShape):
             return self.sizes.dense(key, source.features, self.width), source.length
-        hint = "images; use model=vit" if hasattr(source, "height") else f"{type(source).__name__.lower()}"
+        hint = "images; use model=vit" if isinstance(source, ImageShape) else f"{type(source).__name__.lower()}"
         raise ValueError(f"model={type(self).__name__} needs sequences, but this task's data are {hint}")
 
     def scores(self, key: PRNGKeyArray, classes: int) -> nnx.Module:
@@ -90,9 +91,9 @@ class ClassifierNetwork(nnx.Module):
         ValueError: `config.pool` is "token", and the token would not see the whole sequence through the mechanism.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: Classifier, shape: Any, input_layer: nnx.Module, length: int):
+    def __init__(self, key: PRNGKeyArray, config: Classifier, shape: ClassShape, input_layer: nnx.Module, length: int):
         self.config, self.each = config, shape.each
-        self.input_layer: Any = input_layer
+        self.input_layer = input_layer
         begins = config.pool == "token" and not shape.each
         if begins and not config.mechanism.sees_all(length + 1):
             raise ValueError(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.documented import Documented
+from attnlab.mechanisms import Mechanism
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
-from attnlab.models.mlp import image
+from attnlab.models.shapes import ImageShape, Shape, check_image
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.ops.layer import dropout, relu
@@ -52,26 +53,26 @@ class CNN(metaclass=Documented):
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
-        check_sizes(self, "width", "layers", "kernel")
+        check_sizes(width=self.width, layers=self.layers, kernel=self.kernel)
         if not 1 <= self.scales <= 16:
             raise ValueError(f"model.scales={self.scales} must be at least 1, and at most 16")
-        check_dropout(self)
-        check_norm_eps(self)
-        check_names(self, dtype=DTYPES)
+        check_dropout(self.dropout)
+        check_norm_eps(self.norm_eps)
+        check_names(dtype=(self.dtype, DTYPES))
 
     @property
-    def attentions(self) -> dict[str, Any]:
+    def attentions(self) -> dict[str, Mechanism]:
         """Empty: the model has no attention."""
         return {}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> CNNNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> CNNNetwork:
         """Create a network for images of `shape` (`attnlab.tasks.Classes` of an `Image`)."""
-        source = image(self, shape)
+        source, classes = check_image(self, shape)
         if min(source.height, source.width) < 2**self.scales:
             raise ValueError(
                 f"model.scales={self.scales} halves images of {source.height} × {source.width} to less than one pixel"
             )
-        return CNNNetwork(key, self, source, shape.classes)
+        return CNNNetwork(key, self, source, classes)
 
 
 class Residual(nnx.Module):
@@ -89,7 +90,7 @@ class Residual(nnx.Module):
 class CNNNetwork(nnx.Module):
     """The network of a `CNN`, for one example."""
 
-    def __init__(self, key: PRNGKeyArray, config: CNN, source: Any, classes: int):
+    def __init__(self, key: PRNGKeyArray, config: CNN, source: ImageShape, classes: int):
         self.rate, self.dtype = config.dropout, config.dtype
         halved = reversed(range(config.scales))
         kernel, widths = config.kernel, [source.channels, *(-(-config.width // 2**n) for n in halved)]

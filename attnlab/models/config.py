@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import Field, dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+from flax import nnx
+from jaxtyping import PRNGKeyArray
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.modules.attention import check_heads
+from attnlab.models.shapes import Shape
 from attnlab.modules.block import LayerConfig
 from attnlab.modules.dense import INITIALISERS
+from attnlab.modules.head_projections import check_heads
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal
 from attnlab.ops.layer import ACTIVATIONS
@@ -22,69 +26,106 @@ DTYPES = ("float32", "bfloat16", "float16", "float64")
 DEEPEST, WIDEST = 1024, 2**20
 
 
-def check_sizes(config: Any, *fields: str) -> None:
+@runtime_checkable
+class ModelConfig(Protocol):
+    """The configuration of a model: a frozen dataclass from which a network is created."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
+
+    def create(self, key: PRNGKeyArray, shape: Shape) -> nnx.Module:
+        """Create a network with initial parameters for data of a shape.
+
+        Raises:
+            ValueError: The model does not support the shape.
+        """
+        ...
+
+
+@runtime_checkable
+class AttentionConfig(Protocol):
+    """The configuration of a model with attention and a position encoding."""
+
+    own_fields: ClassVar[tuple[str, ...]]
+    """The roles whose mechanism is set by a field of that name. If it is None, and for other roles, by `mechanism`."""
+
+    @property
+    def width(self) -> int:
+        """Size of the vectors."""
+        ...
+
+    @property
+    def heads(self) -> int:
+        """Number of query heads."""
+        ...
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The common mechanism."""
+        ...
+
+    @property
+    def position(self) -> Position:
+        """The position encoding."""
+        ...
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """The mechanism of each attention, by its role."""
+        ...
+
+
+def check_sizes(**sizes: int | None) -> None:
     """Check that sizes are within the supported range.
 
     Args:
-        config: The configuration to check.
-        *fields: Names of the fields to check. A field that is None passes.
+        **sizes: Sizes by the name of their field. A size that is None passes.
 
     Raises:
         ValueError: A field is below 1, above `DEEPEST` (for `layers`) or above `WIDEST` (for all others).
     """
-    for field in fields:
+    for field, value in sizes.items():
         most = DEEPEST if field == "layers" else WIDEST
-        if (value := getattr(config, field)) is not None and not 1 <= value <= most:
+        if value is not None and not 1 <= value <= most:
             raise ValueError(f"model.{field}={value} must be at least 1, and at most {most}")
 
 
-def check_dropout(config: Any) -> None:
-    """Raise ValueError if `config.dropout` is not at least 0 and below 1."""
-    if not 0 <= config.dropout < 1:
-        raise ValueError(f"model.dropout={config.dropout} must be at least 0 and below 1")
+def check_dropout(rate: float) -> None:
+    """Raise ValueError if a dropout probability is not at least 0 and below 1."""
+    if not 0 <= rate < 1:
+        raise ValueError(f"model.dropout={rate} must be at least 0 and below 1")
 
 
-def check_norm_eps(config: Any) -> None:
-    """Raise ValueError if `config.norm_eps` is below 1e-37 or not below 1.
+def check_norm_eps(epsilon: float) -> None:
+    """Raise ValueError if the ε of a norm is below 1e-37 or not below 1.
 
     A smaller ε underflows in float32. A larger one dominates the variance.
     """
-    if not 1e-37 <= config.norm_eps < 1:
-        raise ValueError(f"model.norm_eps={config.norm_eps} must be at least 1e-37 and below 1")
+    if not 1e-37 <= epsilon < 1:
+        raise ValueError(f"model.norm_eps={epsilon} must be at least 1e-37 and below 1")
 
 
-def check_no_embeddings(config: Any) -> None:
-    """Raise ValueError if `config.scale_embeddings` is False, for data that have no embeddings."""
-    if not config.scale_embeddings:
+def check_no_embeddings(scale_embeddings: bool) -> None:
+    """Raise ValueError if `scale_embeddings` is False, for data that have no embeddings."""
+    if not scale_embeddings:
         raise ValueError(
             "model.scale_embeddings=False is not supported: this task's data are not symbols and have no embeddings"
         )
 
 
-def check_names(config: Any, **known: Iterable[str]) -> None:
+def check_names(**fields: tuple[str | None, Collection[str]]) -> None:
     """Check that fields have one of their known values.
 
     Args:
-        config: The configuration to check.
-        **known: The known values of each field, by field name.
+        **fields: The value of each field and its known values, by field name.
 
     Raises:
         ValueError: A field has another value. The message names the field, all known values and the nearest one.
     """
-    for field, names in known.items():
-        if (value := getattr(config, field)) not in names:
+    for field, (value, names) in fields.items():
+        if value not in names:
             near = get_close_matches(str(value).lower(), names, n=1)
             hint = f"; nearest: {near[0]!r}" if near else ""
             raise ValueError(f"model.{field}={value!r} must be one of {', '.join(names)}{hint}")
-
-
-def check_shape(config: Any, shape: Any, *needed: str) -> None:
-    """Raise ValueError if `shape`, the shape of a task's data, lacks one of the attributes `needed` by the model."""
-    if not all(hasattr(shape, name) for name in needed):
-        raise ValueError(
-            f"model={type(config).__name__} needs data with {', '.join(needed)}, but this task's data have "
-            f"{', '.join(vars(shape))}; choose another model"
-        )
 
 
 @dataclass(frozen=True)
@@ -132,15 +173,21 @@ class StackConfig(metaclass=Documented):
     remat: bool = False
     """True: recompute each layer in the backward pass, which saves memory for deep stacks and long sequences."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
+    own_fields: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
         check_heads(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
-        check_sizes(self, "width", "layers")
+        check_sizes(width=self.width, layers=self.layers)
         if self.feedforward != 0:
-            check_sizes(self, "feedforward")
-        check_dropout(self)
-        check_norm_eps(self)
-        check_names(self, norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)
+            check_sizes(feedforward=self.feedforward)
+        check_dropout(self.dropout)
+        check_norm_eps(self.norm_eps)
+        check_names(
+            norm=(self.norm, NORMS),
+            activation=(self.activation, (*ACTIVATIONS, "swiglu")),
+            initialiser=(self.initialiser, INITIALISERS),
+            dtype=(self.dtype, DTYPES),
+        )
         check_attentions(self)
 
     @property
@@ -166,7 +213,7 @@ class StackConfig(metaclass=Documented):
         )
 
 
-def check_attentions(config: Any) -> None:
+def check_attentions(config: AttentionConfig) -> None:
     """Check the mechanisms and the position of a model when the model is configured, before any training.
 
     Raises:
@@ -183,7 +230,7 @@ def check_attentions(config: Any) -> None:
     for name, mechanism in config.attentions.items():
         if reason := _unfit(name, mechanism, config):
             # Name the field that set this mechanism: the field of its role, or the common one.
-            field = name if getattr(config, name, None) is not None else "mechanism"
+            field = name if name in config.own_fields and getattr(config, name) is not None else "mechanism"
             raise ValueError(f"model.{field}={mechanism} {reason}")
         # Positions do not apply to cross-attention: a memory has positions of its own.
         if name != "cross" and (reason := config.position.refusal(mechanism)):
@@ -193,13 +240,13 @@ def check_attentions(config: Any) -> None:
             )
 
 
-def _unfit(name: str, mechanism: Mechanism, config: Any) -> str | None:
+def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | None:
     """Return why a mechanism does not support the role `name`, with an alternative, or None if it does."""
     if name == "decoder" and not mechanism.traits.decodes:
         return "has no causal form and cannot decode; use for example softmax or linear"
     if name != "decoder" and not mechanism.traits.any_mask:
         blind = [part for part, each in config.attentions.items() if part != "decoder" and not each.traits.any_mask]
-        fields = dict.fromkeys(f"model.{part if hasattr(config, part) else 'mechanism'}=softmax" for part in blind)
+        fields = dict.fromkeys(f"model.{part if part in config.own_fields else 'mechanism'}=softmax" for part in blind)
         return (
             f"supports only causal attention, but {name} attention sees all tokens; use for example {' '.join(fields)}"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import check_attentions, check_shape, check_sizes
+from attnlab.models.config import check_attentions, check_sizes
+from attnlab.models.shapes import FilteredImageShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
-from attnlab.modules.attention import Attention, check_heads
+from attnlab.modules.attention import Attention
 from attnlab.modules.dense import Dense, fold_key
+from attnlab.modules.head_projections import check_heads
 from attnlab.modules.position import Position, Quadratic2D
 from attnlab.ops.precision import accumulation_dtype
 
@@ -41,9 +43,10 @@ class ConvolutionProbe(metaclass=Documented):
     """The attention mechanism; must attend in both directions."""
     position: Position = Quadratic2D()
     """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the image."""
+    own_fields: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
-        check_sizes(self, "width")
+        check_sizes(width=self.width)
         check_heads(self.width, self.heads, self.heads)
         check_attentions(self)
 
@@ -52,16 +55,16 @@ class ConvolutionProbe(metaclass=Documented):
         """The mechanism, by role."""
         return {"encoder": self.mechanism}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionProbeNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> ConvolutionProbeNetwork:
         """Create a network for images of `shape` (`attnlab.tasks.synthetic.filtering.ConvolutionShape`)."""
-        check_shape(self, shape, "source", "channels")
+        shape = check_shape(self, shape, FilteredImageShape)
         return ConvolutionProbeNetwork(key, self, shape)
 
 
 class ConvolutionProbeNetwork(nnx.Module):
     """The network of a `ConvolutionProbe`, for one example."""
 
-    def __init__(self, key: PRNGKeyArray, config: ConvolutionProbe, shape: Any):
+    def __init__(self, key: PRNGKeyArray, config: ConvolutionProbe, shape: FilteredImageShape):
         rows, columns = shape.source.height, shape.source.width
         self.position = patch_grid(config.position, rows, columns).create(
             fold_key(key, "position"), config.width, config.heads

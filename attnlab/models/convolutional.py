@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.inputs import zero_where_padded
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
 from attnlab.models.output_head import OutputHead
+from attnlab.models.shapes import Shape, TokenShape, check_shape
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.norm import LayerNorm
-from attnlab.ops.layer import dropout
+from attnlab.ops.layer import dropout, split_keys
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,12 @@ class ConvolutionalLanguage(metaclass=Documented):
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
-        check_sizes(self, "width", "layers", "kernel", "growth", "feedforward")
-        check_names(self, dtype=DTYPES)
-        check_dropout(self)
-        check_norm_eps(self)
+        check_sizes(
+            width=self.width, layers=self.layers, kernel=self.kernel, growth=self.growth, feedforward=self.feedforward
+        )
+        check_names(dtype=(self.dtype, DTYPES))
+        check_dropout(self.dropout)
+        check_norm_eps(self.norm_eps)
         if self.receptive_field > 2**24:
             raise ValueError(
                 f"model.growth={self.growth} with model.layers={self.layers} gives a receptive field of "
@@ -73,9 +76,9 @@ class ConvolutionalLanguage(metaclass=Documented):
         """Empty: the model has no attention."""
         return {}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionalLanguageNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> ConvolutionalLanguageNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
-        check_shape(self, shape, "vocabulary", "length")
+        shape = check_shape(self, shape, TokenShape)
         return ConvolutionalLanguageNetwork(key, self, shape.vocabulary)
 
 
@@ -143,23 +146,23 @@ class ConvolutionalLanguageNetwork(OutputHead):
         """Return the hidden states before the output map, and no attention maps."""
         return self._extend(self.start(len(tokens)), tokens, keep, key)[0], {}
 
-    def start(self, length: int) -> Any:
+    def start(self, length: int) -> PyTree:
         """Return the state before the first token, the past of each layer. It is the same for any `length`."""
         return tuple(layer.start(self.config.width, self.dtype) for layer in self.layers)
 
-    def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
+    def step(self, state: PyTree, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], PyTree]:
         """Return the logits of the token after `token`, and the new state."""
         x, state = self._extend(state, token[None], None, None)
         return self.logits(x)[0], state
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> jnp.dtype:
         """The data type of the computation."""
         return jnp.dtype(self.config.dtype)
 
     def _extend(self, state, tokens, keep, key):
         """Return the hidden states of new tokens, and the new state."""
-        keys = [None] * (len(self.layers) + 1) if key is None else jax.random.split(key, len(self.layers) + 1)
+        keys = split_keys(key, len(self.layers) + 1)
         x, new = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0]), []
         for layer, past, own in zip(self.layers, state, keys[1:], strict=True):
             x, past = layer.extend(x, past, keep, own)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.models.config import StackConfig
 from attnlab.models.output_head import OutputHead
@@ -26,13 +26,13 @@ from attnlab.ops.tree import pytree, static
 class Decoding:
     """The state of decoding between two symbols."""
 
-    layers: Any
+    layers: PyTree
     """A tuple of the layers' states. They are not stacked: a stacked array would be copied for every symbol."""
-    keep: Any
+    keep: Bool[Places, " S"] | None
     """False marks padding of the memory, [S]. None without a memory."""
-    table: Any
+    table: Array | None
     """The table of the position encoding, or None."""
-    i: Any
+    i: Int[Array, ""]
     """Position of the next symbol."""
     length: int = static()
     """Number of symbols that the state has room for."""
@@ -72,7 +72,7 @@ class Decoder(OutputHead):
         tokens: Int[Array, " T"],
         keep: Bool[Array, " T"] | None,
         memory: Memory | None,
-        keys: Any,
+        keys: Sequence[PRNGKeyArray | None],
     ) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states of a whole target, and the attention maps.
 
@@ -111,7 +111,7 @@ class Decoder(OutputHead):
         return self.logits(self._normed(x))[0], replace(state, layers=tuple(layers), i=state.i + 1)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> jnp.dtype:
         """The data type of the computation."""
         return jnp.dtype(self.config.dtype)
 
@@ -125,7 +125,7 @@ class Decoder(OutputHead):
         return x if self.decoded is None else self.decoded(x)
 
 
-def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int, causal: bool) -> Any:
+def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int, causal: bool) -> PositionEncoding:
     """Create the position encoding of a configuration, for sequences up to `length`.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -13,14 +13,16 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import StackConfig, check_no_embeddings, check_shape, check_sizes
+from attnlab.models.config import StackConfig, check_no_embeddings, check_sizes
 from attnlab.models.encoder import Encoder
+from attnlab.models.shapes import DetectionShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
 from attnlab.modules.block import scan_layers, stack_layers
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.position import Position, Sinusoidal2D
 from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
+from attnlab.ops.layer import split_keys
 from attnlab.ops.precision import accumulation_dtype
 
 
@@ -59,13 +61,14 @@ class Detr(StackConfig):
 
     This speeds up learning and is later than the paper. False: queries are learned vectors, as in the paper.
     """
+    own_fields: ClassVar[tuple[str, ...]] = ("encoder", "among", "cross")
 
     def __post_init__(self):
         super().__post_init__()
-        check_sizes(self, "queries", "channels")
+        check_sizes(queries=self.queries, channels=self.channels)
         if self.anchored and self.width % 4:
             raise ValueError(f"model.width={self.width} must be divisible by 4 for model.anchored=True")
-        check_no_embeddings(self)
+        check_no_embeddings(self.scale_embeddings)
         if self.tied:
             raise ValueError("model.tied=True is not supported by Detr: images and classes have no embedding")
         if not 1 <= self.stages <= 6:
@@ -74,19 +77,19 @@ class Detr(StackConfig):
     @property
     def attentions(self) -> dict[str, Mechanism]:
         """The mechanism of each of the three attentions."""
-        return {name: getattr(self, name) or self.mechanism for name in ("encoder", "among", "cross")}
+        return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Return the rows and columns of the features of an image. Each convolution stage halves them, rounding up."""
         return -(-height // 2**self.stages), -(-width // 2**self.stages)
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> DetrNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> DetrNetwork:
         """Create a network for images of `shape` (`attnlab.tasks.vision.objects.Detections`).
 
         Raises:
             ValueError: The images may have more boxes than the model has queries.
         """
-        check_shape(self, shape, "image", "classes", "most")
+        shape = check_shape(self, shape, DetectionShape)
         if self.queries < shape.most:
             raise ValueError(
                 f"model.queries={self.queries} must be at least {shape.most}, the maximum number of boxes in an image"
@@ -161,7 +164,7 @@ class DetrNetwork(nnx.Module):
 
         The maps are {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, None each without an observer.
         """
-        keys = (None, None) if key is None else jax.random.split(key)
+        keys = split_keys(key, 2)
         memory, where, maps = self.read(image, keys[0])
         sides = (side / 2**self.config.stages for side in image.shape[:2])
         place, points = (each.astype(memory.dtype) for each in self.queries(*sides))

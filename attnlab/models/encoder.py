@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from attnlab.models.config import StackConfig
 from attnlab.models.decoder import make_position
 from attnlab.modules.block import EncoderLayer, scan_layers, stack_layers
 from attnlab.modules.dense import fold_key
 from attnlab.modules.position import Wrapped
-from attnlab.ops.layer import dropout
+from attnlab.ops.layer import dropout, split_keys
 
 
 class Encoder(nnx.Module):
@@ -46,7 +43,7 @@ class Encoder(nnx.Module):
         keep: Bool[Array, " T"] | None = None,
         key: PRNGKeyArray | None = None,
         first: Float[Array, " D"] | None = None,
-    ) -> tuple[Float[Array, "N D"], dict[str, Any]]:
+    ) -> tuple[Float[Array, "N D"], dict[str, PyTree]]:
         """Encode a sequence.
 
         Args:
@@ -59,7 +56,7 @@ class Encoder(nnx.Module):
         Returns:
             The encoded sequence, N = T, or N = T + 1 with `first`; and the maps {"encoder": [L H N N], or None}.
         """
-        keys = (None, None) if key is None else jax.random.split(key)
+        keys = split_keys(key, 2)
         i = np.arange(x.shape[0], dtype=np.int32)
         table = self.position.table(x.shape[0], x.dtype)
         before = self.position.per_layer(i, table)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 from jaxtyping import PRNGKeyArray
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import check_shape
 from attnlab.models.gcn import GraphNetwork, check_graph
-from attnlab.modules.attention import check_heads
+from attnlab.models.shapes import GraphShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.graph import GraphAttention, GraphStack, check_edges
+from attnlab.modules.head_projections import check_heads
 from attnlab.ops.score import gat
 
 
@@ -43,13 +42,13 @@ class Gat(metaclass=Documented):
     """Adds ½ l2 Σ w² over all parameters to the loss, as in the paper."""
 
     def __post_init__(self):
-        check_graph(self)
+        check_graph(self.width, self.layers, self.dropout, self.l2)
         check_heads(self.width, self.heads, self.heads)
         check_edges(self.mechanism)
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> GraphNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> GraphNetwork:
         """Create a network for a graph of `shape` (`attnlab.tasks.graphs.nodes.Labelled`)."""
-        check_shape(self, shape, "nodes", "features", "classes")
+        shape = check_shape(self, shape, GraphShape)
         inputs = [shape.features, *[self.width] * (self.layers - 1)]
         sizes = [self.width // self.heads] * (self.layers - 1) + [shape.classes]
         heads = [self.heads] * (self.layers - 1) + [1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,8 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.documented import Documented
-from attnlab.models.config import check_dropout, check_shape, check_sizes
+from attnlab.models.config import check_dropout, check_sizes
+from attnlab.models.shapes import GraphShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, add_self_loops
 from attnlab.ops.edges import EdgeIndex
@@ -38,11 +38,11 @@ class Gcn(metaclass=Documented):
     """Adds ½ l2 Σ w² over the weights of the first layer to the loss, as in the paper."""
 
     def __post_init__(self):
-        check_graph(self)
+        check_graph(self.width, self.layers, self.dropout, self.l2)
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> GraphNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> GraphNetwork:
         """Create a network for a graph of `shape` (`attnlab.tasks.graphs.nodes.Labelled`)."""
-        check_shape(self, shape, "nodes", "features", "classes")
+        shape = check_shape(self, shape, GraphShape)
         widths = [shape.features, *[self.width] * (self.layers - 1), shape.classes]
         layers = [
             GraphConvolution(fold_key(key, f"layer {n}"), *sizes, self.dropout)
@@ -107,9 +107,9 @@ class GraphNetwork(nnx.Module):
         return add_self_loops(links, self.nodes), EdgeIndex(entries[:, 0], entries[:, 1], self.nodes, self.features)
 
 
-def check_graph(config: Any) -> None:
+def check_graph(width: int, layers: int, rate: float, l2: float) -> None:
     """Raise ValueError if a field that all graph networks share is invalid."""
-    check_sizes(config, "width", "layers")
-    check_dropout(config)
-    if not 0 <= config.l2 < float("inf"):
-        raise ValueError(f"model.l2={config.l2} must be a finite number, 0 or more")
+    check_sizes(width=width, layers=layers)
+    check_dropout(rate)
+    if not 0 <= l2 < float("inf"):
+        raise ValueError(f"model.l2={l2} must be a finite number, 0 or more")

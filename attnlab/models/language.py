@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import jax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.models.config import StackConfig, check_shape
+from attnlab.models.config import StackConfig
 from attnlab.models.decoder import Decoder, Decoding
+from attnlab.models.shapes import Shape, TokenShape, check_shape
+from attnlab.ops.layer import split_keys
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Language(StackConfig):
     norm_eps: float = 1e-5
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> LanguageNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> LanguageNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
-        check_shape(self, shape, "vocabulary", "length")
+        shape = check_shape(self, shape, TokenShape)
         return LanguageNetwork(key, self, shape.vocabulary, shape.length)
 
 
@@ -55,7 +55,7 @@ class LanguageNetwork(Decoder):
 
     def hidden_states(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and the maps {"decoder": [L H T T] or None} if observed."""
-        return self.teacher_forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
+        return self.teacher_forced(tokens, keep, None, split_keys(key, 2))
 
     def start(self, length: int) -> Decoding:
         """Return the state before the first token, with room for `length` tokens."""

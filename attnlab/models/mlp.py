@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.documented import Documented
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
+from attnlab.mechanisms import Mechanism
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
+from attnlab.models.shapes import ImageShape, Shape, check_image
 from attnlab.modules.dense import Dense, fold_key
-from attnlab.ops.layer import ACTIVATIONS, dropout
+from attnlab.ops.layer import ACTIVATIONS, dropout, split_keys
 from attnlab.ops.precision import accumulation_dtype
 
 
@@ -35,24 +36,24 @@ class MLP(metaclass=Documented):
     """Data type of the computation. Parameters are always float32."""
 
     def __post_init__(self):
-        check_sizes(self, "width", "layers")
-        check_dropout(self)
-        check_names(self, dtype=DTYPES)
+        check_sizes(width=self.width, layers=self.layers)
+        check_dropout(self.dropout)
+        check_names(dtype=(self.dtype, DTYPES))
 
     @property
-    def attentions(self) -> dict[str, Any]:
+    def attentions(self) -> dict[str, Mechanism]:
         """Empty: the model has no attention."""
         return {}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> MLPNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> MLPNetwork:
         """Create a network for images of `shape` (`attnlab.tasks.Classes` of an `Image`)."""
-        return MLPNetwork(key, self, image(self, shape), shape.classes)
+        return MLPNetwork(key, self, *check_image(self, shape))
 
 
 class MLPNetwork(nnx.Module):
     """The network of an `MLP`, for one example."""
 
-    def __init__(self, key: PRNGKeyArray, config: MLP, source: Any, classes: int):
+    def __init__(self, key: PRNGKeyArray, config: MLP, source: ImageShape, classes: int):
         self.rate, self.dtype = config.dropout, config.dtype
         first = source.height * source.width * source.channels
         inputs = [first, *[config.width] * (config.layers - 1)]
@@ -66,15 +67,7 @@ class MLPNetwork(nnx.Module):
     ) -> Float[Array, " classes"]:
         """Return the logits of the classes, at least float32. `keep` is unused: images have no padding."""
         x = source.astype(jnp.dtype(self.dtype)).reshape(1, -1)
-        keys = [None] * len(self.hidden) if key is None else jax.random.split(key, len(self.hidden))
+        keys = split_keys(key, len(self.hidden))
         for dense, key in zip(self.hidden, keys, strict=True):
             x = dropout(ACTIVATIONS["relu"](dense(x)), self.rate, key)
         return self.head(x)[0].astype(accumulation_dtype(x.dtype))
-
-
-def image(config: Any, shape: Any) -> Any:
-    """Return the shape of the images to classify. Raises ValueError for other data."""
-    check_shape(config, shape, "source", "classes")
-    if not hasattr(shape.source, "height") or shape.each:
-        raise ValueError(f"model={type(config).__name__} sorts images, and this task's data are others")
-    return shape.source

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
@@ -24,12 +22,14 @@ class OutputHead(nnx.Module):
     target: Embed
     """The embedding of the target symbols. Only used if `output` is None."""
 
-    def outputs_and_maps(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T vocabulary"], dict]:
+    def outputs_and_maps(
+        self, *inputs: Array | None, **named: Array | None
+    ) -> tuple[Float[Array, "T vocabulary"], dict]:
         """Return the logits, at least float32, and the attention maps."""
         x, maps = self.hidden_states(*inputs, **named)
         return self.logits(x), maps
 
-    def hidden_states(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_states(self, *inputs: Array | None, **named: Array | None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and the attention maps by role.
 
         `token_loss` takes the hidden states of many examples at once.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.models.classifier import Classifier, ClassifierNetwork
-from attnlab.models.config import check_shape
+from attnlab.models.shapes import DocumentPairShape, Shape, TokenShape, check_shape
 from attnlab.modules.dense import Dense, fold_key
 
 
@@ -23,9 +22,9 @@ class PairClassifier(Classifier):
     Long Range Arena (Tay et al. 2021, section 2.2.3). The fields are those of `Classifier`.
     """
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> PairClassifierNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> PairClassifierNetwork:
         """Create a network for pairs of `shape` (`attnlab.tasks.text.documents.PairOfDocuments`)."""
-        check_shape(self, shape, "document", "classes")
+        shape = check_shape(self, shape, DocumentPairShape)
         return PairClassifierNetwork(key, self, shape)
 
 
@@ -33,7 +32,7 @@ class PairClassifier(Classifier):
 class Tower:
     """The data shape for which the shared encoder is built. It takes the place of a task's shape in a classifier."""
 
-    source: Any
+    source: TokenShape
     """Shape of one document."""
     classes: int
     """Size of a document's vector, which the encoder returns instead of logits."""
@@ -44,7 +43,7 @@ class Tower:
 class PairClassifierNetwork(nnx.Module):
     """The network of a `PairClassifier`, for one pair."""
 
-    def __init__(self, key: PRNGKeyArray, config: PairClassifier, shape: Any):
+    def __init__(self, key: PRNGKeyArray, config: PairClassifier, shape: DocumentPairShape):
         tower, input_layer = (
             Tower(shape.document, config.width),
             config.input_layer(fold_key(key, "front"), shape.document),

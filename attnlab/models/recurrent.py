@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
 from attnlab.models.output_head import OutputHead
+from attnlab.models.shapes import Shape, TokenShape, check_shape
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.recurrent import RecurrentLayer
 from attnlab.ops.cell import CELLS
-from attnlab.ops.layer import dropout
+from attnlab.ops.layer import dropout, split_keys
 
 
 @dataclass(frozen=True)
@@ -44,18 +44,18 @@ class RecurrentLanguage(metaclass=Documented):
     """Data type of the computation. Parameters are float32, and states at least float32."""
 
     def __post_init__(self):
-        check_sizes(self, "width", "layers")
-        check_names(self, cell=CELLS, dtype=DTYPES)
-        check_dropout(self)
+        check_sizes(width=self.width, layers=self.layers)
+        check_names(cell=(self.cell, CELLS), dtype=(self.dtype, DTYPES))
+        check_dropout(self.dropout)
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
         """Empty: the model has no attention."""
         return {}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> RecurrentLanguageNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> RecurrentLanguageNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
-        check_shape(self, shape, "vocabulary", "length")
+        shape = check_shape(self, shape, TokenShape)
         return RecurrentLanguageNetwork(key, self, shape.vocabulary)
 
 
@@ -79,22 +79,22 @@ class RecurrentLanguageNetwork(OutputHead):
 
     def hidden_states(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and no attention maps."""
-        keys = (None, None, None) if key is None else jax.random.split(key, 3)
+        keys = split_keys(key, 3)
         x = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0])
         y, _ = self.layers(x, keep, keys[1])
         return dropout(y, self.config.dropout, keys[2]), {}
 
-    def start(self, length: int) -> Any:
+    def start(self, length: int) -> PyTree:
         """Return the state before the first token. It is the same for any `length`."""
         return self.layers.start(self.dtype)
 
-    def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
+    def step(self, state: PyTree, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], PyTree]:
         """Return the logits of the token after `token`, and the new state."""
         gates = self.layers.gates(self.embed(token[None], self.dtype), None)[0][0]
         y, state = self.layers.step(gates, state)
         return self.logits(y[None])[0], state
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> jnp.dtype:
         """The data type of the computation."""
         return jnp.dtype(self.config.dtype)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
-from attnlab.models.config import check_norm_eps, check_shape, check_sizes
+from attnlab.models.config import check_norm_eps, check_sizes
+from attnlab.models.shapes import GeneratedImageShape, Shape, check_shape
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.learned import extras, init_learned
@@ -52,8 +53,8 @@ class SAGAN(metaclass=Documented):
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
-        check_sizes(self, "width")
-        check_norm_eps(self)
+        check_sizes(width=self.width)
+        check_norm_eps(self.norm_eps)
         if not 0 < self.generator_lr_multiplier <= 1e6:
             raise ValueError(
                 f"model.generator_lr_multiplier={self.generator_lr_multiplier} must be above 0, and at most 1000000"
@@ -80,13 +81,13 @@ class SAGAN(metaclass=Documented):
         """The number of components of a query in the generator."""
         return _inner(2 * self.width)
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> SAGANNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> SAGANNetwork:
         """Create both networks for images of `shape` (`attnlab.tasks.vision.generation.Generated`).
 
         Raises:
             ValueError: The sides of the images are not divisible by 4.
         """
-        check_shape(self, shape, "image", "latent")
+        shape = check_shape(self, shape, GeneratedImageShape)
         height, width = shape.image.height, shape.image.width
         if height % 4 or width % 4:
             raise ValueError(f"model=SAGAN needs images with sides divisible by 4, got {height} × {width}")
@@ -96,7 +97,7 @@ class SAGAN(metaclass=Documented):
 class SAGANNetwork(nnx.Module):
     """The generator and the discriminator of a `SAGAN`. Call the normalised networks that `players` returns."""
 
-    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
+    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: GeneratedImageShape):
         self.config = config
         self.generator = Generator(fold_key(key, "generator"), config, shape)
         self.discriminator = Discriminator(fold_key(key, "discriminator"), config, shape)
@@ -123,7 +124,7 @@ class Generator(nnx.Module):
     after the first.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
+    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: GeneratedImageShape):
         width, image = config.width, shape.image
         self.first = Dense(fold_key(key, "first"), shape.latent, image.height // 4 * (image.width // 4) * 4 * width)
         self.norms = nnx.List(GroupNorm(n * width, epsilon=config.norm_eps) for n in (4, 2, 1))
@@ -157,7 +158,7 @@ class Discriminator(nnx.Module):
     summed over positions.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
+    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: GeneratedImageShape):
         width = config.width
         self.downs = nnx.List(
             [
@@ -210,7 +211,7 @@ class ImageAttention(Observable):
         positions = x.reshape(-1, x.shape[-1])
         inputs = {name: self.maps[name](positions).reshape(-1, *shape) for name, shape in self.shapes}
         q, k, v = (inputs.pop(name) for name in "qkv")
-        extra: Any = inputs | extras(self.mechanism, self.learned)
+        extra: dict[str, PyTree] = inputs | extras(self.mechanism, self.learned)
         y = self.mechanism.attend(q, k, v, **extra)
         attention_map = self.observed(self.mechanism, q, k, Full(), **extra)
         return x + self.gamma[...][0] * self.o(y).reshape(x.shape), attention_map
@@ -220,7 +221,9 @@ def _attention(key: PRNGKeyArray, config: SAGAN, width: int) -> ImageAttention |
     return None if config.mechanism is None else ImageAttention(key, width, config.mechanism)
 
 
-def _attended(attention: ImageAttention | None, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Any]:
+def _attended(
+    attention: ImageAttention | None, x: Float[Array, "H W D"]
+) -> tuple[Float[Array, "H W D"], Float[Array, "P P"] | None]:
     """Return the output of the attention and its map, or x and None without attention."""
     return (x, None) if attention is None else attention.outputs_and_maps(x)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from jaxtyping import PRNGKeyArray
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
 from attnlab.models.seq2seq_network import Seq2SeqNetwork
-from attnlab.modules.attention import check_heads
+from attnlab.models.shapes import Shape, TokenPairShape, check_shape
+from attnlab.modules.head_projections import check_heads
 from attnlab.ops.cell import CELLS
 from attnlab.ops.score import additive, general
 
@@ -79,10 +80,10 @@ class Seq2Seq(metaclass=Documented):
 
     def __post_init__(self):
         known = {name: names for name, names in CHOICES.items() if (name, self.attention) != ("attention", None)}
-        check_names(self, **known)
+        check_names(**{name: (getattr(self, name), names) for name, names in known.items()})
         check_heads(self.width, self.heads, self.heads)
-        check_sizes(self, "width", "embedding", "layers")
-        check_dropout(self)
+        check_sizes(width=self.width, embedding=self.embedding, layers=self.layers)
+        check_dropout(self.dropout)
         if self.tied and self.symbols != self.width:
             raise ValueError(
                 f"model.tied=True needs model.embedding={self.embedding} to be equal to model.width={self.width}, the "
@@ -114,9 +115,9 @@ class Seq2Seq(metaclass=Documented):
         score = additive if self.attention == "bahdanau" else general
         return {} if self.attention is None else {"cross": self.mechanism or Softmax(score=score)}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> Seq2SeqNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> Seq2SeqNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
-        check_shape(self, shape, "source_vocabulary", "target_vocabulary")
+        shape = check_shape(self, shape, TokenPairShape)
         return Seq2SeqNetwork(key, self, shape)
 
     def _check_unread(self) -> None:

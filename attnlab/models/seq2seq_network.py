@@ -8,15 +8,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.models.output_head import OutputHead
+from attnlab.models.shapes import TokenPairShape
 from attnlab.modules.block import Memory
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
-from attnlab.modules.recurrent import RecurrentAttention, RecurrentLayer
+from attnlab.modules.recurrent import RecurrentLayer
+from attnlab.modules.recurrent_attention import RecurrentAttention
 from attnlab.ops.cell import CELLS
-from attnlab.ops.layer import dropout
+from attnlab.ops.layer import dropout, split_keys
 from attnlab.ops.mask import KeyPadding, QueryPadding
 from attnlab.ops.tree import pytree, static
 
@@ -26,13 +28,13 @@ from attnlab.ops.tree import pytree, static
 class Decoding:
     """The decoding state between two target symbols."""
 
-    layers: Any
+    layers: PyTree
     """State of the recurrent layers."""
-    fed: Any
+    fed: Float[Array, " D"] | None
     """The vector h̃ of the last step if `input_feeding` is True, else None."""
     memory: Memory
     """What the decoder gets of the source, and which of its symbols are not padding."""
-    i: Any
+    i: Int[Array, ""]
     """Position of the next symbol."""
     length: int = static()
     """Number of symbols for which there is room."""
@@ -47,7 +49,7 @@ class Seq2SeqNetwork(OutputHead):
     the end.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: Any, shape: Any):
+    def __init__(self, key: PRNGKeyArray, config: Any, shape: TokenPairShape):
         width, symbols, memory = config.width, config.symbols, config.memory
         every, cross = config.context == "every", config.attentions.get("cross")
         deep = every or config.attention == "bahdanau"
@@ -61,8 +63,8 @@ class Seq2SeqNetwork(OutputHead):
         self.decoder = RecurrentLayer(
             fold_key(key, "decoder"), config.cell, symbols + fed, width, config.layers, rate=config.dropout
         )
-        self.bridge: Any = self._bridge(fold_key(key, "bridge")) if config.bridge == "project" else None
-        self.reader: Any = (
+        self.bridge = self._bridge(fold_key(key, "bridge")) if config.bridge == "project" else None
+        self.reader = (
             None if cross is None else RecurrentAttention(fold_key(key, "cross"), width, memory, config.heads, cross)
         )
         self.joint = self._joint(fold_key(key, "joint"), deep) if deep or cross is not None else None
@@ -84,7 +86,7 @@ class Seq2SeqNetwork(OutputHead):
 
         The map is None without attention or without an observer.
         """
-        keys = [None] * 5 if key is None else jax.random.split(key, 5)
+        keys = split_keys(key, 5)
         layers, memory = self._encode(*left_align(source, source_keep), keys[:2])
         e = self._embed(self.target, target, keys[2])
         decode = self._one_by_one if self._looped else self._at_once
@@ -108,7 +110,7 @@ class Seq2SeqNetwork(OutputHead):
         scores = self.logits(self._join(h, e, c) if fed_back is None else fed_back)
         return scores[0], replace(state, layers=layers, fed=fed, i=state.i + 1)
 
-    def _bridge(self, key: PRNGKeyArray) -> nnx.Module:
+    def _bridge(self, key: PRNGKeyArray):
         """Create a linear map for each part of each layer's state."""
         parts, config = CELLS[self.config.cell].states, self.config
         dense = lambda n, part: Dense(fold_key(key, f"{n} {part}"), config.memory, config.width)
@@ -122,7 +124,7 @@ class Seq2SeqNetwork(OutputHead):
         )
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> jnp.dtype:
         """The data type of the computation."""
         return jnp.dtype(self.config.dtype)
 
@@ -139,7 +141,7 @@ class Seq2SeqNetwork(OutputHead):
     def _embed(self, embed: Embed, ids, key=None):
         return dropout(embed(ids, self.dtype), self.config.dropout, key)
 
-    def _encode(self, source, keep, keys=(None, None)) -> tuple[Any, Memory]:
+    def _encode(self, source, keep, keys=(None, None)) -> tuple[PyTree, Memory]:
         """Return the decoder's initial state and the memory of a source that is left-aligned.
 
         The memory's vectors are keys and values for attention, or the encoder's last state [M] if `context` is "every".
@@ -150,7 +152,7 @@ class Seq2SeqNetwork(OutputHead):
             known = last[-1][0].astype(self.dtype)
         return self._bridged(last), Memory(known, keep)
 
-    def _bridged(self, last: Any) -> Any:
+    def _bridged(self, last: PyTree) -> PyTree:
         """Return the decoder's initial state, given the encoder's last state.
 
         With `bridge="project"` it is tanh(W h + b) for h, and W c + b for c of an LSTM, which is not bounded.
@@ -169,7 +171,7 @@ class Seq2SeqNetwork(OutputHead):
         """Return the memory prepared for single steps (`RecurrentAttention.ready`)."""
         return memory if self.reader is None else replace(memory, vectors=self.reader.ready(memory.vectors))
 
-    def _at_once(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Any]:
+    def _at_once(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Array | None]:
         """Compute all states first, then all contexts. Return the hidden states and the maps [H T S] or None."""
         gates, c, maps = self.decoder.gates(e, keep), None, None
         if self.config.context == "every":
@@ -181,7 +183,7 @@ class Seq2SeqNetwork(OutputHead):
             c, maps = self.reader.read(h, memory.vectors, KeyPadding(memory.keep) & QueryPadding(keep))
         return self._join(h, e, c), maps
 
-    def _one_by_one(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Any]:
+    def _one_by_one(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Array | None]:
         """Compute one step after another, because states depend on contexts. Return the same as `_at_once`."""
         memory, T = self._ready(memory), e.shape[0]
         gates, masks = self.decoder.gates(e, keep)[0], self.decoder.masks(T, e.dtype, key)
@@ -196,7 +198,9 @@ class Seq2SeqNetwork(OutputHead):
         maps = None if maps is None else maps.swapaxes(0, 1)
         return (self._join(h, e, c) if fed is None else fed), maps
 
-    def _advance(self, state: tuple[Any, Any], memory: Memory, gates, i, masks=None) -> tuple[Any, Any]:
+    def _advance(
+        self, state: tuple[PyTree, Array | None], memory: Memory, gates, i, masks=None
+    ) -> tuple[PyTree, PyTree]:
         """Compute one step of the decoder.
 
         Args:
@@ -210,7 +214,11 @@ class Seq2SeqNetwork(OutputHead):
             The new state, and (h [D], c [M], h̃ [D], map [H S]). Of these, c, h̃ and the map may be None.
         """
         (layers, fed), c, attention_map = state, None, None
-        read = lambda x: self.reader.step(x.astype(self.dtype), memory.vectors, memory.keep, i)
+
+        def read(x):
+            assert self.reader is not None  # ensured by `config.attention`
+            return self.reader.step(x.astype(self.dtype), memory.vectors, memory.keep, i)
+
         if self.config.attention == "bahdanau":
             c, attention_map = read(layers[-1][0])
         elif self.config.context == "every":

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import StackConfig, check_shape
+from attnlab.models.config import StackConfig
 from attnlab.models.decoder import Decoder, Decoding, make_position
+from attnlab.models.shapes import Shape, TokenPairShape, check_shape
 from attnlab.modules.block import EncoderLayer, Memory, scan_layers, stack_layers
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
+from attnlab.ops.layer import split_keys
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,16 @@ class Transformer(StackConfig):
     """Mechanism of the cross-attention; must attend to a memory and not mix queries. None: `mechanism`."""
     shared: bool = False
     """True: embed sources with the table of the targets. Source and target must have a joint vocabulary."""
+    own_fields: ClassVar[tuple[str, ...]] = ("encoder", "decoder", "cross")
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
         """The mechanism of each of the three attentions."""
-        return {name: getattr(self, name) or self.mechanism for name in ("encoder", "decoder", "cross")}
+        return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> TransformerNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> TransformerNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
-        check_shape(self, shape, "source_vocabulary", "target_vocabulary")
+        shape = check_shape(self, shape, TokenPairShape)
         return TransformerNetwork(key, self, shape)
 
 
@@ -57,13 +59,13 @@ class TransformerNetwork(Decoder):
         ValueError: `config.shared` is set and `shape` has no joint vocabulary.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: Transformer, shape: Any):
+    def __init__(self, key: PRNGKeyArray, config: Transformer, shape: TokenPairShape):
         if config.shared and not shape.joint:
             raise ValueError("model.shared=True needs one vocabulary for both sides; set for example task.joint=True")
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
         sizes, mechanism = config.sizes, config.attentions["encoder"]
         self.source_position = make_position(key, config, "source_position", shape.source_length, causal=False)
-        self.source: Any = (
+        self.source = (
             None
             if config.shared
             else Embed(fold_key(key, "source"), shape.source_vocabulary, config.width, config.scale_embeddings)
@@ -100,7 +102,7 @@ class TransformerNetwork(Decoder):
 
         The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not observed.
         """
-        keys = [None] * 4 if key is None else jax.random.split(key, 4)
+        keys = split_keys(key, 4)
         memory, encoder_maps = self.encode(source, source_keep, keys[:2])
         x, decoder_maps = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
         return x, encoder_maps | decoder_maps

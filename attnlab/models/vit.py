@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Literal
 
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.models.classifier import Classifier, ClassifierNetwork
-from attnlab.models.config import check_no_embeddings, check_shape, check_sizes
+from attnlab.models.config import check_no_embeddings, check_sizes
+from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, check_shape
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.patches import Patches
-from attnlab.modules.position import Learned2D, Position
+from attnlab.modules.position import Learned2D, Position, PositionEncoding
+from attnlab.ops.mask import Places
 
 
 @dataclass(frozen=True)
@@ -42,40 +44,44 @@ class ViT(Classifier):
 
     def __post_init__(self):
         super().__post_init__()
-        check_sizes(self, "patch")
+        check_sizes(patch=self.patch)
         if self.head != 0:
-            check_sizes(self, "head")
+            check_sizes(head=self.head)
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
+    def create(self, key: PRNGKeyArray, shape: Shape) -> ClassifierNetwork:
         """Create a network for images of `shape` (`attnlab.tasks.Classes` of an `Image`)."""
-        check_shape(self, shape, "source", "classes")
+        shape = check_shape(self, shape, ClassShape)
         rows, columns = self.grid(shape.source)
         return Classifier.create(replace(self, position=patch_grid(self.position, rows, columns)), key, shape)
 
-    def input_layer(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
+    def input_layer(self, key: PRNGKeyArray, source: Source) -> tuple[nnx.Module, int]:
         """Create the module that maps an image to patch vectors [T D], and return it with the number of patches T."""
-        check_no_embeddings(self)
+        check_no_embeddings(self.scale_embeddings)
         rows, columns = self.grid(source)
-        numbers = self.patch * self.patch * source.channels
+        numbers = self.patch * self.patch * self._image(source).channels
         return Patches(self.patch, self.sizes.dense(key, numbers, self.width)), rows * columns
 
     def scores(self, key: PRNGKeyArray, classes: int) -> nnx.Module:
         """Create the module that maps vectors [N D] to logits [N classes]."""
         return Hidden(key, self.width, self.head, classes) if self.head else super().scores(key, classes)
 
-    def grid(self, source: Any) -> tuple[int, int]:
+    def grid(self, source: Source) -> tuple[int, int]:
         """Return the numbers of rows and columns of patches in an image.
 
         Raises:
             ValueError: The source is not an image, or `patch` does not divide its sides.
         """
-        if not hasattr(source, "height"):
-            raise ValueError(f"model={type(self).__name__} needs images, but this task's data are sequences")
-        if source.height % self.patch or source.width % self.patch:
+        image = self._image(source)
+        if image.height % self.patch or image.width % self.patch:
             raise ValueError(
-                f"model.patch={self.patch} must divide the sides of the images, {source.height} × {source.width}"
+                f"model.patch={self.patch} must divide the sides of the images, {image.height} × {image.width}"
             )
-        return source.height // self.patch, source.width // self.patch
+        return image.height // self.patch, image.width // self.patch
+
+    def _image(self, source: Source) -> ImageShape:
+        if not isinstance(source, ImageShape):
+            raise ValueError(f"model={type(self).__name__} needs images, but this task's data are sequences")
+        return source
 
 
 class Hidden(nnx.Module):
@@ -97,7 +103,9 @@ def patch_grid(position: Position, rows: int, columns: int) -> Position:
     return replace(position, **{name: size for name, size in sizes.items() if name in known})
 
 
-def add_position(position: Any, x: Float[Array, "T D"], i: Any, table: Any) -> Float[Array, "T D"]:
+def add_position(
+    position: PositionEncoding, x: Float[Array, "T D"], i: Int[Places, " T"], table: Array | None
+) -> Float[Array, "T D"]:
     """Return x plus all that a created position adds to it: to the input, and before the first layer."""
     before = position.per_layer(i, table)
     x = position.add(x, i, table)

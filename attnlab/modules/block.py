@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
@@ -19,9 +19,11 @@ from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.feedforward import FeedForward
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import PositionEncoding
-from attnlab.ops.layer import dropout
+from attnlab.ops.layer import dropout, split_keys
 from attnlab.ops.mask import Full, KeyPadding, Places, QueryPadding
 from attnlab.ops.tree import pytree
+
+Layer = TypeVar("Layer", bound=nnx.Module)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,23 @@ class Residual(nnx.Module):
         return y if self.first else self.norm(y)
 
 
-class EncoderLayer(nnx.Module):
+class FeedForwardLayer(nnx.Module):
+    """A layer that ends with a feed-forward block, or has none."""
+
+    feedforward: FeedForward | None
+    """The feed-forward block."""
+    around_feedforward: Residual | None
+    """The residual around it."""
+
+    def apply_feedforward(self, x: Float[Array, "T D"], keys: Sequence[PRNGKeyArray | None]) -> Float[Array, "T D"]:
+        """Apply the feed-forward block and its residual. Returns x unchanged without a block."""
+        if self.feedforward is None or self.around_feedforward is None:
+            return x
+        y = self.feedforward(self.around_feedforward.before(x), keys[0])
+        return self.around_feedforward.after(x, y, keys[1])
+
+
+class EncoderLayer(FeedForwardLayer):
     """An encoder layer: bidirectional self-attention, then a feed-forward block unless its width is 0."""
 
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, mechanism: Mechanism):
@@ -115,12 +133,12 @@ class EncoderLayer(nnx.Module):
         Returns:
             The new x [T D], and the maps {"encoder": [H T T], or None without an observer}.
         """
-        keys = _keys(key, 3)
+        keys = split_keys(key, 3)
         # Padded queries are masked too, because a mechanism may summarise the queries.
         mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
         y, maps = self.attention.attend(self.around_attention.before(x), None, mask, position)
         x = self.around_attention.after(x, y, keys[0])
-        return apply_feedforward(self, x, keys[1:]), {"encoder": maps}
+        return self.apply_feedforward(x, keys[1:]), {"encoder": maps}
 
 
 @pytree
@@ -128,13 +146,13 @@ class EncoderLayer(nnx.Module):
 class Memory:
     """The memory that a decoder's cross-attention reads."""
 
-    vectors: Any
-    """The vectors [S D]."""
-    keep: Any
+    vectors: PyTree
+    """The vectors [S D], or what a model computes from them."""
+    keep: Bool[Places, " S"]
     """False marks padding, [S]."""
 
 
-class DecoderLayer(nnx.Module):
+class DecoderLayer(FeedForwardLayer):
     """A decoder layer: causal self-attention, cross-attention to a memory, and a feed-forward block.
 
     There is no cross-attention if `cross` is None, and no feed-forward block if its width is 0.
@@ -172,7 +190,7 @@ class DecoderLayer(nnx.Module):
             ValueError: There is a memory without a cross-attention, or a cross-attention without a memory.
         """
         self._check(memory)
-        keys = _keys(key, 4)
+        keys = split_keys(key, 4)
         y, own = self.attention.causal(self.around_attention.before(x), keep, position)
         x, maps = self.around_attention.after(x, y, keys[0]), {"decoder": own}
         if self.cross is not None and self.around_cross is not None and memory is not None:
@@ -180,9 +198,9 @@ class DecoderLayer(nnx.Module):
             mask = mask if keep is None else mask & QueryPadding(keep)
             y, maps["cross"] = self.cross.cross(self.around_cross.before(x), known, mask)
             x = self.around_cross.after(x, y, keys[1])
-        return apply_feedforward(self, x, keys[2:]), maps
+        return self.apply_feedforward(x, keys[2:]), maps
 
-    def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, Any]:
+    def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, PyTree]:
         """Return the state before the first token: "own" of the self-attention, and the projected "memory" if any."""
         self._check(memory)
         own = {"own": self.attention.start(length, dtype)}
@@ -193,7 +211,7 @@ class DecoderLayer(nnx.Module):
     def extend(
         self,
         x: Float[Array, "T D"],
-        state: dict[str, Any],
+        state: dict[str, PyTree],
         i: Int[Places, " T"],
         position: PositionEncoding,
         memory_keep,
@@ -205,7 +223,7 @@ class DecoderLayer(nnx.Module):
             # Pass the true positions, so that a mechanism computes the same as in the whole sequence.
             y, _ = self.cross.cross(self.around_cross.before(x), state["memory"], KeyPadding(memory_keep), i=i)
             x = self.around_cross.after(x, y, None)
-        return apply_feedforward(self, x, _keys(None, 2)), {**state, "own": own}
+        return self.apply_feedforward(x, (None, None)), {**state, "own": own}
 
     def _check(self, memory: Memory | None) -> None:
         if (self.cross is None) != (memory is None):
@@ -216,20 +234,12 @@ class DecoderLayer(nnx.Module):
             )
 
 
-def apply_feedforward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:
-    """Apply the feed-forward block of a layer and its residual. Returns x unchanged if the layer has none."""
-    if layer.feedforward is None:
-        return x
-    y = layer.feedforward(layer.around_feedforward.before(x), keys[0])
-    return layer.around_feedforward.after(x, y, keys[1])
-
-
-def stack_layers(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layers: int) -> nnx.Module:
+def stack_layers(create: Callable[[PRNGKeyArray], Layer], key: PRNGKeyArray, layers: int) -> Layer:
     """Create `layers` modules as one whose arrays have a leading axis of layers, as `scan_layers` expects."""
     return jax.vmap(create)(jnp.stack([fold_key(key, str(n)) for n in range(layers)]))
 
 
-def unstack_layers(layers: Any) -> list[Any]:
+def unstack_layers(layers: Layer) -> list[Layer]:
     """Split the result of `stack_layers` into a list of layers."""
     leaves, kind = jax.tree.flatten(layers)
     return [jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)]
@@ -239,14 +249,14 @@ SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost
 
 
 def scan_layers(
-    layers: Any,
+    layers: Callable[..., tuple[Float[Array, "T D"], PyTree]],
     x: Float[Array, "T D"],
-    *arguments: Any,
+    *arguments: PyTree,
     key: PRNGKeyArray | None = None,
     before: Float[Array, "L T D"] | None = None,
     remat: bool = False,
     every: bool = False,
-) -> Any:
+) -> tuple[Float[Array, "T D"], PyTree]:
     """Scan `layer(x, *arguments, key=key) -> (x, out)` over the layers, first to last.
 
     Args:
@@ -276,7 +286,3 @@ def scan_layers(
     unroll = count <= SHORT
     up = jax.checkpoint(up, prevent_cse=unroll) if remat else up
     return jax.lax.scan(up, x, (layers, keys, before), unroll=unroll)
-
-
-def _keys(key: PRNGKeyArray | None, count: int) -> Any:
-    return [None] * count if key is None else jax.random.split(key, count)

@@ -1,4 +1,4 @@
-"""Embeddings of symbols, and logits over symbols with the same table."""
+"""Embeddings of symbols, and logits from products with the same table."""
 
 import jax
 from flax import nnx
@@ -9,13 +9,17 @@ from attnlab.ops.precision import matmul
 
 
 class Embed(nnx.Module):
-    """A table [vocabulary, D] of a vector for each symbol; `attend` scores against it, which ties weights.
+    """A table [vocabulary, D] with one vector per symbol. `attend` computes logits with the same table.
 
-    Scaled, the vectors start with standard deviation D^−½ and are read times √D, level with positions (Vaswani et al.
-    2017, section 3.4). Otherwise they start with 0.02 and are read as they are (Devlin et al. 2019; Radford et al.
-    2019).
+    Ids must be below the vocabulary. They are not checked here, because a traced lookup cannot raise.
 
-    Ids are checked on the host, once per data set: a traced lookup cannot raise, and clamps or returns NaN.
+    Args:
+        key: Key for the initial vectors.
+        vocabulary: Number of symbols.
+        width: Size D of the vectors.
+        scaled: True: the initial standard deviation is D^−½, and vectors are multiplied by √D when they are looked up
+            (Vaswani et al. 2017, section 3.4). False: the standard deviation is 0.02, and vectors are not multiplied
+            (Devlin et al. 2019; Radford et al. 2019).
     """
 
     def __init__(self, key: PRNGKeyArray, vocabulary: int, width: int, scaled: bool = True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops import edges
 from attnlab.ops.edges import EdgeIndex
-from attnlab.ops.layer import dropout
+from attnlab.ops.layer import dropout, split_keys
 from attnlab.ops.mask import Places
 
 
@@ -76,7 +76,9 @@ class GraphConvolution(nnx.Module):
     def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, rate: float):
         self.w, self.rate = nnx.Param(INITIALISERS["xavier"](key, (inputs, outputs))), rate
 
-    def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
+    def __call__(
+        self, x: Float[Array, "N D"] | Sparse, ends: EdgeIndex, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "N F"]:
         """Compute the layer.
 
         Args:
@@ -115,7 +117,9 @@ class GraphAttention(nnx.Module):
         self.b = NoDecay(jnp.zeros(heads * size))
         self.learned = init_learned(mechanism, key, size, size, heads)
 
-    def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
+    def __call__(
+        self, x: Float[Array, "N D"] | Sparse, ends: EdgeIndex, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "N F"]:
         """Compute the layer.
 
         Args:
@@ -126,16 +130,16 @@ class GraphAttention(nnx.Module):
         Returns:
             The heads of each node, concatenated [N heads·size].
         """
-        inputs, inner = (None, None) if key is None else jax.random.split(key)
+        inputs, inner = split_keys(key, 2)
         h = self._heads(dropout_entries(x, self.rate, inputs), ends)
         y = edges.sum_values(dropout(self._along(h, ends), self.rate, inner), h, ends)
         return y.reshape(ends.T, -1) + self.b[...][None, :]
 
-    def weights(self, x: Any, ends: EdgeIndex) -> Float[Array, "E H"]:
+    def weights(self, x: Float[Array, "N D"] | Sparse, ends: EdgeIndex) -> Float[Array, "E H"]:
         """Return the attention weight of every edge and head."""
         return self._along(self._heads(x, ends), ends)
 
-    def _heads(self, x: Any, ends: EdgeIndex) -> Float[Array, "N H K"]:
+    def _heads(self, x: Float[Array, "N D"] | Sparse, ends: EdgeIndex) -> Float[Array, "N H K"]:
         return sparse_matmul(x, self.w[...]).reshape(ends.T, self.heads, -1)
 
     def _along(self, h: Float[Array, "N H K"], ends: EdgeIndex) -> Float[Array, "E H"]:
@@ -146,7 +150,7 @@ class GraphAttention(nnx.Module):
         )
 
 
-def check_edges(mechanism: Any) -> Pairwise:
+def check_edges(mechanism: Mechanism) -> Pairwise:
     """Return the mechanism if it can compute the attention weights of the edges of a graph.
 
     Raises:
@@ -170,8 +174,13 @@ class GraphStack(nnx.Module):
     def __init__(self, layers: list, activation: Callable):
         self.layers, self.activation = nnx.List(layers), activation
 
-    def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
+    def __call__(
+        self, x: Float[Array, "N D"] | Sparse, ends: EdgeIndex, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "N F"]:
         """Return the output of the last layer. `key` None means no dropout."""
-        for n, layer in enumerate(self.layers):
-            x = layer(self.activation(x) if n else x, ends, None if key is None else jax.random.fold_in(key, n))
-        return x
+        first, *others = self.layers
+        key_of = lambda n: None if key is None else jax.random.fold_in(key, n)
+        y = first(x, ends, key_of(0))
+        for n, layer in enumerate(others, start=1):
+            y = layer(self.activation(y), ends, key_of(n))
+        return y

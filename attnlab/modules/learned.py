@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 from flax import nnx
@@ -14,7 +13,7 @@ from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
 
 
-def init_learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int | None = None) -> Any:
+def init_learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int | None = None):
     """Create the learned arrays of a mechanism.
 
     Weight decay applies to arrays with two or more axes per head, which are matrices. It does not apply to the others,
@@ -37,7 +36,7 @@ def init_learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads:
     return nnx.Dict({name: kind(value)(value) for name, value in initial.items()})
 
 
-def extras(mechanism: Mechanism, learned: Mapping[str, Any], heads: int | None = None) -> dict[str, Array]:
+def extras(mechanism: Mechanism, learned: Mapping[str, nnx.Param], heads: int | None = None) -> dict[str, Array]:
     """Return a mechanism's arguments that do not depend on tokens: learned arrays, and constants that differ by head.
 
     Args:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flax import nnx
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.maps import Observer
@@ -18,6 +16,6 @@ class Observable(nnx.Module):
     observer: Observer | None = None
     """What is returned about each call, or None. It is set on a copy of a model by `attnlab.analysis.with_maps`."""
 
-    def observed(self, mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: Any) -> Array | None:
+    def observed(self, mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: PyTree) -> Array | None:
         """Returns what the observer makes of a call, or None without an observer."""
         return None if self.observer is None else self.observer(mechanism, q, k, mask, **given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,13 +10,14 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.block import LayerConfig, Residual, apply_feedforward
+from attnlab.modules.block import FeedForwardLayer, LayerConfig, Residual
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.parameter import NoDecay
+from attnlab.ops.layer import split_keys
 from attnlab.ops.position import normalised, sinusoidal
 
 
-class QueryLayer(nnx.Module):
+class QueryLayer(FeedForwardLayer):
     """Self-attention of the queries, cross-attention to a memory, and feed-forward (Carion et al. 2020, appendix A.3).
 
     A set has no order, so each query has a vector that distinguishes it. This vector is added to the inputs of queries
@@ -43,7 +43,7 @@ class QueryLayer(nnx.Module):
         memory: Float[Array, "S D"],
         where: Float[Array, "S D"],
         key: PRNGKeyArray | None = None,
-    ) -> tuple[Float[Array, "Q D"], dict[str, Any]]:
+    ) -> tuple[Float[Array, "Q D"], dict[str, Array | None]]:
         """Compute the layer for one example.
 
         Args:
@@ -56,7 +56,7 @@ class QueryLayer(nnx.Module):
         Returns:
             The new x, and the attention maps {"among": [H Q Q], "cross": [H Q S]}, None each without an observer.
         """
-        keys: Any = [None] * 4 if key is None else jax.random.split(key, 4)
+        keys = split_keys(key, 4)
         queries = self.around_attention.before(x)
         own = self.attention.keys_values(queries + place, queries)
         y, among = self.attention.cross(queries + place, own)
@@ -64,7 +64,7 @@ class QueryLayer(nnx.Module):
         known = self.cross.keys_values(where, memory)
         y, cross = self.cross.cross(self.around_cross.before(x) + place, known)
         x = self.around_cross.after(x, y, keys[1])
-        return apply_feedforward(self, x, keys[2:]), {"among": among, "cross": cross}
+        return self.apply_feedforward(x, keys[2:]), {"among": among, "cross": cross}
 
 
 class LearnedQueries(nnx.Module):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +17,10 @@ from jaxtyping import Array, Float
 
 from attnlab.ops.precision import accumulation_dtype, matmul
 
+State = tuple[Float[Array, " H"], ...]
 
-def rnn(x: Float[Array, " H"], state: Any, u: Float[Array, "H H"]) -> Any:
+
+def rnn(x: Float[Array, " H"], state: State, u: Float[Array, "H H"]) -> State:
     """Elman network: h' = tanh(x + h U) (Elman 1990).
 
     Args:
@@ -34,7 +35,7 @@ def rnn(x: Float[Array, " H"], state: Any, u: Float[Array, "H H"]) -> Any:
     return (jnp.tanh(x + y),)
 
 
-def gru(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"], b: Float[Array, " H"]) -> Any:
+def gru(x: Float[Array, " G"], state: State, u: Float[Array, "H G"], b: Float[Array, " H"]) -> State:
     """Gated recurrent unit: h' = (1 − z)∘n + z∘h.
 
     r, z = σ(x_r + h U_r), σ(x_z + h U_z) and n = tanh(x_n + r∘(h U_n + b)). The reset gate is applied after the
@@ -58,7 +59,7 @@ def gru(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"], b: Float[Arra
     return ((1 - z) * n + z * state[0],)
 
 
-def lstm(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"]) -> Any:
+def lstm(x: Float[Array, " G"], state: State, u: Float[Array, "H G"]) -> State:
     """Long short-term memory: c' = f∘c + i∘g, h' = o∘tanh(c').
 
     i, f, o = σ(x + h U) and g = tanh(x_g + h U_g). It has a forget gate (Gers et al. 2000) and no peepholes. Gates are

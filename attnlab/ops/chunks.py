@@ -3,15 +3,15 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from attnlab.ops.linear import Visibility
 from attnlab.ops.mask import Places
+from attnlab.ops.split import split_chunks
+from attnlab.ops.token_block import TokenBlock
 
 # Chunks that are processed at once. More would not stay in the caches of a processor.
 TOGETHER = 4
@@ -22,26 +22,7 @@ def chunk_size(size: int, T: int) -> int:
     return max(1, min(size, T))
 
 
-def pad_to_multiple(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Places, "S ..."]:
-    """Appends rows up to a multiple of `size`.
-
-    Args:
-      x: rows [T …]. A numpy array stays one.
-      size: the result's length is a multiple of it.
-      mode: mode of `jnp.pad`. Defaults to zeros.
-    """
-    width = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
-    if width[0][1] == 0:
-        return x
-    return np.pad(x, width, mode) if isinstance(x, np.ndarray) else jnp.pad(x, width, mode)
-
-
-def split_chunks(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Places, "N C ..."]:
-    """Splits rows into chunks of `size` rows, padded as by `pad_to_multiple`."""
-    return pad_to_multiple(x, size, mode).reshape(-1, size, *x.shape[1:])
-
-
-def sum_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Any:
+def sum_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> PyTree:
     """Returns Σ f(*columns) over chunks of at most `size` rows.
 
     The gradient recomputes f for each chunk.
@@ -89,7 +70,7 @@ def _alike(columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> tuple[Sha
     return tuple(split_chunks(x, math.ceil(T / math.ceil(T / size))) for x in columns)
 
 
-def chunk_visibility(block: Any, size: int) -> Visibility:
+def chunk_visibility(block: TokenBlock, size: int) -> Visibility:
     """Returns the visibility within every chunk of a block of tokens.
 
     Args:
@@ -99,20 +80,17 @@ def chunk_visibility(block: Any, size: int) -> Visibility:
     Returns:
       A `Visibility` with a leading axis: N, or 1 if it is the same for all chunks.
     """
-    reach, cuts = (
-        lambda chunk: Visibility(chunk.pairs, chunk.state_visible, chunk.enters_state, chunk.state_survives),
-        block.cut(size),
-    )
+    parts = block.cut(size)
     if not block.plain:
-        return jax.vmap(reach)(cuts)
-    return jax.tree.map(lambda x: x[None], reach(jax.tree.map(lambda x: x[0], cuts)))
+        return jax.vmap(lambda part: part.visibility)(parts)
+    return jax.tree.map(lambda x: x[None], jax.tree.map(lambda x: x[0], parts).visibility)
 
 
 def scan_chunks(
     update: Callable,
     state: PyTree[Float[Array, "..."]],
     columns: tuple[Float[Array, "T _"], ...],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T V"], PyTree[Float[Array, "..."]]]:
     """Scans a state over chunks, a few chunks at a time.

@@ -1,10 +1,9 @@
 """Checks of counts."""
 
 from numbers import Integral
-from typing import Any
 
 
-def check_counts(**given: Any) -> None:
+def check_counts(**given: object) -> None:
     """Checks that every value is an integer of at least 1; None is accepted.
 
     Raises:

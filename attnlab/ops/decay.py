@@ -4,8 +4,6 @@ It is computed by chunks. Within a chunk, token t reads token s through the gate
 next, the state is passed on (Yang et al. 2023, eq. 4-6; for one gate per token, Dao and Gu 2024, section 6).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -13,6 +11,7 @@ from jaxtyping import Array, Float
 from attnlab.ops import chunks
 from attnlab.ops.gate_products import GateSums, chunk_sums, dyadic_sums, gated_scores
 from attnlab.ops.linear import Visibility, apply_weights
+from attnlab.ops.token_block import TokenBlock
 
 
 def causal(
@@ -21,7 +20,7 @@ def causal(
     k: Float[Array, "T K"],
     v: Float[Array, "T V"],
     log_gates: Float[Array, "T G"],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
@@ -44,34 +43,34 @@ def causal(
     return chunks.scan_chunks(_absorb, state, (q, k, v, fade), block, size)
 
 
-def _absorb(state, columns, reach: Visibility):
+def _absorb(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the recurrence of states is sequential."""
     q, k, v, log_gates = columns
     parts = dyadic_sums(log_gates)
-    (near,), sums = gated_scores((q,), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
-    new = jnp.swapaxes(gated_keys(k, sums, reach), 1, 2) @ v
+    (near,), sums = gated_scores((q,), k, parts, visible.pairs), chunk_sums(parts, q.shape[1])
+    new = jnp.swapaxes(gated_keys(k, sums, visible), 1, 2) @ v
 
     def advance(state, here):
         keep, new = here
         return keep * state + new, state
 
-    state, before = jax.lax.scan(advance, state, (chunk_decay(sums, reach), new))
-    return near @ v + gated_queries(q, sums, reach) @ before, state
+    state, before = jax.lax.scan(advance, state, (chunk_decay(sums, visible), new))
+    return near @ v + gated_queries(q, sums, visible) @ before, state
 
 
-def gated_queries(q: Float[Array, "N C K"], sums: GateSums, reach: Visibility) -> Float[Array, "N C K"]:
+def gated_queries(q: Float[Array, "N C K"], sums: GateSums, visible: Visibility) -> Float[Array, "N C K"]:
     """Returns queries that read the state before their chunk: q_t times the gates of the chunk up to t."""
-    return apply_weights(q * jnp.exp(sums.from_start), reach.state_visible[:, :, None])
+    return apply_weights(q * jnp.exp(sums.from_start), visible.state_visible[:, :, None])
 
 
-def gated_keys(k: Float[Array, "N C K"], sums: GateSums, reach: Visibility) -> Float[Array, "N C K"]:
+def gated_keys(k: Float[Array, "N C K"], sums: GateSums, visible: Visibility) -> Float[Array, "N C K"]:
     """Returns keys as they enter the state after their chunk: k_t times the gates after t."""
-    return apply_weights(k * jnp.exp(sums.to_end), reach.enters_state[:, :, None])
+    return apply_weights(k * jnp.exp(sums.to_end), visible.enters_state[:, :, None])
 
 
-def chunk_decay(sums: GateSums, reach: Visibility) -> Float[Array, "N G 1"]:
+def chunk_decay(sums: GateSums, visible: Visibility) -> Float[Array, "N G 1"]:
     """Returns the factor by which a chunk decays the state: the product of its gates."""
-    return apply_weights(jnp.exp(jnp.swapaxes(sums.from_start[:, -1:], 1, 2)), reach.state_survives[:, None, None])
+    return apply_weights(jnp.exp(jnp.swapaxes(sums.from_start[:, -1:], 1, 2)), visible.state_survives[:, None, None])
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:

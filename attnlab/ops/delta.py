@@ -8,8 +8,6 @@ linear attention reads one of v. Within a chunk all u follow from one triangular
 2024, eq. 8-11; with gates, Yang, Kautz and Hatamizadeh 2024, section 3.3).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -18,6 +16,7 @@ from attnlab.ops import chunks, decay
 from attnlab.ops.decay import chunk_decay, gated_keys, gated_queries
 from attnlab.ops.gate_products import chunk_sums, dyadic_sums, gated_scores
 from attnlab.ops.linear import Visibility, apply_weights
+from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.triangle import inverse
 
 
@@ -28,7 +27,7 @@ def causal(
     v: Float[Array, "T V"],
     erased: Float[Array, "T K"],
     log_gates: Float[Array, "T G"],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
@@ -52,20 +51,20 @@ def causal(
     return chunks.scan_chunks(_absorb, state, (q, k, v, erased, fade), block, size)
 
 
-def _absorb(state, columns, reach: Visibility):
+def _absorb(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the products with the state are sequential."""
     q, k, v, erased, log_gates = columns
     parts = dyadic_sums(log_gates)
     # near: gated products of queries and keys; own: of erased keys and keys. Both are zero for later keys.
-    (near, own), sums = gated_scores((q, erased), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
+    (near, own), sums = gated_scores((q, erased), k, parts, visible.pairs), chunk_sums(parts, q.shape[1])
     # u = (I + tril(own))⁻¹ (v − reads(e) S) is linear in the state S. So everything but the last product is computed
     # for all chunks at once, before the scan.
     solve = inverse(own)
     steps = (
         solve @ v,
-        solve @ gated_queries(erased, sums, reach),
-        jnp.swapaxes(gated_keys(k, sums, reach), 1, 2),
-        chunk_decay(sums, reach),
+        solve @ gated_queries(erased, sums, visible),
+        jnp.swapaxes(gated_keys(k, sums, visible), 1, 2),
+        chunk_decay(sums, visible),
     )
 
     def advance(state, here):
@@ -74,7 +73,7 @@ def _absorb(state, columns, reach: Visibility):
         return keep * state + write @ u, (state, u)
 
     state, (before, u) = jax.lax.scan(advance, state, steps)
-    return near @ u + gated_queries(q, sums, reach) @ before, state
+    return near @ u + gated_queries(q, sums, visible) @ before, state
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:

@@ -7,8 +7,6 @@ b_tᵀ u_t with u_t = c_t S_{t-1}. Within a chunk all u follow from one triangul
 appendix).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -17,6 +15,7 @@ from attnlab.ops import chunks, decay
 from attnlab.ops.decay import chunk_decay, gated_keys, gated_queries
 from attnlab.ops.gate_products import chunk_sums, dyadic_sums, gated_scores
 from attnlab.ops.linear import Visibility, apply_weights
+from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.triangle import inverse
 
 
@@ -28,7 +27,7 @@ def causal(
     b: Float[Array, "T K"],
     c: Float[Array, "T K"],
     log_gates: Float[Array, "T K"],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
@@ -52,20 +51,20 @@ def causal(
     return chunks.scan_chunks(_absorb, state, (q, k, v, b, c * jnp.exp(-fade), fade), block, size)
 
 
-def _absorb(state, columns, reach: Visibility):
+def _absorb(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the products with the state are sequential."""
     q, k, v, b, c, log_gates = columns
     parts = dyadic_sums(log_gates)
     # Of queries and of reads: products with what was written under k, and under b. A token does not read itself.
-    (near, read), sums = gated_scores((q, c), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
-    near_b, read_b = gated_scores((q, c), b, parts, reach.pairs)
+    (near, read), sums = gated_scores((q, c), k, parts, visible.pairs), chunk_sums(parts, q.shape[1])
+    near_b, read_b = gated_scores((q, c), b, parts, visible.pairs)
     solve = inverse(-read_b)
     steps = (
         solve @ (jnp.tril(read, -1) @ v),
-        solve @ gated_queries(c, sums, reach),
-        jnp.swapaxes(gated_keys(b, sums, reach), 1, 2),
-        jnp.swapaxes(gated_keys(k, sums, reach), 1, 2) @ v,
-        chunk_decay(sums, reach),
+        solve @ gated_queries(c, sums, visible),
+        jnp.swapaxes(gated_keys(b, sums, visible), 1, 2),
+        jnp.swapaxes(gated_keys(k, sums, visible), 1, 2) @ v,
+        chunk_decay(sums, visible),
     )
 
     def advance(state, here):
@@ -74,7 +73,7 @@ def _absorb(state, columns, reach: Visibility):
         return keep * state + new + write @ u, (state, u)
 
     state, (before, u) = jax.lax.scan(advance, state, steps)
-    return near @ v + near_b @ u + gated_queries(q, sums, reach) @ before, state
+    return near @ v + near_b @ u + gated_queries(q, sums, visible) @ before, state
 
 
 def flops(T: int, K: int, V: int, size: int) -> int:

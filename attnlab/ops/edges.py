@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -159,7 +158,7 @@ def softmax(scores: Float[Array, " E"], ends: EdgeIndex) -> Float[Array, " E"]:
 
 
 @softmax.defjvp
-def _(primals: Any, tangents: Any):
+def _(primals: tuple[Array, EdgeIndex], tangents: tuple[Array, EdgeIndex]):
     """The tangent dw = w (ds − Σ w ds), summed over the edges of the same query. Tangents of padding are dropped."""
     scores, ends = primals
     weights = softmax(scores, ends)

@@ -1,7 +1,7 @@
 """Cross-entropy of the scores of a linear map, without holding all scores at once."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -66,7 +66,7 @@ def _backward(smoothing, slopes, given):
 cross_entropy.defvjp(_forward, _backward)
 
 
-def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, Any]:
+def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, tuple[Array | None, ...] | None]:
     """Returns the entropy and, if `slopes`, the gradients of its loss with respect to x, w and b."""
     (N, D), V, dtype = x.shape, w.shape[1], accumulation_dtype(x.dtype)
     blocks = max(1, min(N, -(-N * V // AT_ONCE)))

@@ -4,8 +4,6 @@ n_t is the sum S_t for values of one. e^{w} may be any positive number. Sums are
 m is the largest exponent of their terms, and at least 0. The result does not depend on m (Beck et al. 2024, eq. 15-27).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -13,6 +11,7 @@ from jaxtyping import Array, Float
 from attnlab.ops import chunks, decay
 from attnlab.ops.gate_products import by_tokens, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, append_ones, apply_weights
+from attnlab.ops.token_block import TokenBlock
 
 State = tuple[Float[Array, "K W"], Float[Array, ""]]
 """The sums of values and, in the last column, of ones, divided by e^{m}; and m."""
@@ -30,7 +29,7 @@ def causal(
     v: Float[Array, "T V"],
     log_gates: Float[Array, "T 1"],
     log_writes: Float[Array, "T 1"],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T V"], State]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
@@ -52,17 +51,17 @@ def causal(
     return chunks.scan_chunks(_absorb, state, (q, k, append_ones(v), fade, log_writes), block, size)
 
 
-def _absorb(state, columns, reach: Visibility):
+def _absorb(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the recurrence of states is sequential."""
     q, k, v, log_gates, log_writes = columns
     C = q.shape[1]
     parts = dyadic_sums(log_gates)
     sums = chunk_sums(parts, C)
     hide = lambda exponents, weights: jnp.where(weights, exponents, -jnp.inf)
-    pairs = hide(by_tokens(parts)[:, :C, :C] + jnp.swapaxes(log_writes, 1, 2), reach.pairs)
-    from_state = hide(sums.from_start[:, :, 0], reach.state_visible)
-    writes = hide((sums.to_end + log_writes)[:, :, 0], reach.enters_state)
-    kept = hide(sums.from_start[:, -1, 0], reach.state_survives)
+    pairs = hide(by_tokens(parts)[:, :C, :C] + jnp.swapaxes(log_writes, 1, 2), visible.pairs)
+    from_state = hide(sums.from_start[:, :, 0], visible.state_visible)
+    writes = hide((sums.to_end + log_writes)[:, :, 0], visible.enters_state)
+    kept = hide(sums.from_start[:, -1, 0], visible.state_survives)
     # No gradient flows through the largest exponents, because the result does not depend on them.
     top = lambda exponents: jax.lax.stop_gradient(jnp.max(exponents, axis=-1, initial=0))
     near, new = top(pairs), top(writes)

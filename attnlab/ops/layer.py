@@ -115,3 +115,8 @@ def dropout(x: Float[Array, "..."], rate: float, key: PRNGKeyArray | None) -> Fl
     bits = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)[: x.size].reshape(x.shape)
     threshold = min(max(1, round(rate * 2**16)), 2**16 - 1)
     return jnp.where(bits >= jnp.uint16(threshold), x / (1 - threshold / 2**16), jnp.zeros_like(x))
+
+
+def split_keys(key: PRNGKeyArray | None, count: int) -> list[PRNGKeyArray | None]:
+    """Splits a random key into a list of `count` keys. None, which means no dropout, becomes a list of None."""
+    return [None] * count if key is None else list(jax.random.split(key, count))

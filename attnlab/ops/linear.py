@@ -81,7 +81,7 @@ def relative_decay(scale: Float[Array, " S"], allowed: Bool[Places, "T S"]) -> F
 
 
 def relative_visibility(
-    scale: Float[Array, " T"], peak: Float[Array, ""], reach: Visibility
+    scale: Float[Array, " T"], peak: Float[Array, ""], visible: Visibility
 ) -> tuple[Visibility, Float[Array, ""]]:
     """Turns the visibility of scaled keys into weights relative to the largest scale.
 
@@ -92,20 +92,20 @@ def relative_visibility(
     Args:
       scale: scale of each token of the block [T].
       peak: scale of the state before the block, a scalar.
-      reach: boolean visibility of the block.
+      visible: boolean visibility of the block.
 
     Returns:
       The visibility as weights, and the scale of the state after the block.
     """
-    own = jnp.max(jnp.where(reach.pairs, scale[None, :], NO_SCALE), axis=1, initial=NO_SCALE)
-    visible = jnp.maximum(own, jnp.where(reach.state_visible, peak, NO_SCALE))
-    new = jnp.max(jnp.where(reach.enters_state, scale, NO_SCALE), initial=NO_SCALE)
-    after = jnp.maximum(new, jnp.where(reach.state_survives, peak, NO_SCALE))
+    own = jnp.max(jnp.where(visible.pairs, scale[None, :], NO_SCALE), axis=1, initial=NO_SCALE)
+    top = jnp.maximum(own, jnp.where(visible.state_visible, peak, NO_SCALE))
+    new = jnp.max(jnp.where(visible.enters_state, scale, NO_SCALE), initial=NO_SCALE)
+    after = jnp.maximum(new, jnp.where(visible.state_survives, peak, NO_SCALE))
     return Visibility(
-        _faded(reach.pairs, scale[None, :] - visible[:, None]),
-        _faded(reach.state_visible, peak - visible),
-        _faded(reach.enters_state, scale - after),
-        _faded(reach.state_survives, peak - after),
+        _faded(visible.pairs, scale[None, :] - top[:, None]),
+        _faded(visible.state_visible, peak - top),
+        _faded(visible.enters_state, scale - after),
+        _faded(visible.state_survives, peak - after),
     ), after
 
 

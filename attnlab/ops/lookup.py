@@ -1,12 +1,12 @@
 """Table lookup with a value for indices out of range."""
 
-from typing import Any
-
 import jax.numpy as jnp
-from jaxtyping import Array, Int, Shaped
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Shaped
 
 
-def lookup(table: Shaped[Array, "N ..."] | Any, at: Int[Array, "..."] | Any, missing: Any) -> Shaped[Array, "..."]:
+def lookup(table: ArrayLike, at: ArrayLike, missing: bool | int | float | np.number) -> Shaped[Array, "..."]:
     """Returns table[at], and `missing` for indices out of range.
 
     Plain jax indexing would clamp such indices, or count negative ones from the end.

@@ -4,8 +4,6 @@ H_t = a_t H_{t-1} + β_t k_tᵀ k_t and G_t = a_t G_{t-1} + β_t k_tᵀ v_t are 
 Oswald et al. 2025, eq. 6-8).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -14,6 +12,7 @@ from attnlab.ops import chunks
 from attnlab.ops.decay import chunk_decay, gated_keys
 from attnlab.ops.gate_products import by_tokens, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, apply_weights
+from attnlab.ops.token_block import TokenBlock
 
 
 def causal(
@@ -24,7 +23,7 @@ def causal(
     log_gates: Float[Array, "T 1"],
     beta: Float[Array, "T 1"],
     ridge: Float[Array, " K"],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K W"]]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.

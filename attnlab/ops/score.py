@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -274,6 +273,10 @@ def _sized(shape: tuple, length: int) -> tuple:
     return tuple(length if size == "length" else size for size in shape)
 
 
+Bias = Callable[..., Array]
+"""A function `(q, i, j) -> [T S]` of queries and positions that is added to scores. Traced arrays in it are leaves."""
+
+
 @pytree
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -287,7 +290,7 @@ class Scores:
     """A function of `SCORES`, or any with the same signature."""
     learned: dict[str, Array]
     """The learned arrays of one head, by name."""
-    bias: Any = None
+    bias: Bias | None = None
     """A callable pytree `(q, i, j) -> [T S]` whose result is added to the scores, or None."""
 
     def __call__(

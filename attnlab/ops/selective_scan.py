@@ -5,13 +5,14 @@ computed by an associative scan over tokens (Gu and Dao 2023, section 3.3).
 """
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.ops.chunks import chunk_size, split_chunks
+from attnlab.ops.chunks import chunk_size
+from attnlab.ops.split import split_chunks
+from attnlab.ops.token_block import TokenBlock
 
 
 def causal(
@@ -21,7 +22,7 @@ def causal(
     v: Float[Array, "T V"],
     step: Float[Array, "T V"],
     rate: Float[Array, "K V"],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 from jax.custom_batching import sequential_vmap
+from jaxtyping import PyTree
 
 
-def serial(function: Callable[..., Any]) -> Callable[..., Any]:
+def serial(function: Callable) -> Callable:
     """Makes a function that `jax.vmap` turns into a loop, also for its gradient.
 
     This suits gathers and sums along long lists. Ten examples at once would stream ten lists through memory, while ten
@@ -26,7 +26,7 @@ def serial(function: Callable[..., Any]) -> Callable[..., Any]:
     backward = sequential_vmap(lambda x, change, *given: jax.vjp(lambda x: function(x, *given), x)[1](change)[0])
 
     @jax.custom_vjp
-    def one(x: Any, given: tuple) -> Any:
+    def one(x: PyTree, given: tuple) -> PyTree:
         return forward(x, *given)
 
     one.defvjp(

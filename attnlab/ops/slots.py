@@ -5,8 +5,6 @@ the pairs between the halves of each part are one product, with gates from the b
 the border, as in `attnlab.ops.gate_products` (Zhang et al. 2024, section 3.2).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -14,6 +12,7 @@ from jaxtyping import Array, Float
 from attnlab.ops import chunks
 from attnlab.ops.gate_products import GateSums, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, apply_weights
+from attnlab.ops.token_block import TokenBlock
 
 
 def causal(
@@ -22,7 +21,7 @@ def causal(
     k: Float[Array, "T K"],
     written: Float[Array, "T M"],
     log_gates: Float[Array, "T M"],
-    block: Any,
+    block: TokenBlock,
     size: int,
 ) -> tuple[Float[Array, "T M"], Float[Array, "K M"]]:
     """Processes T tokens after a state, in chunks of `size`, in the precision of the state.

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from attnlab.ops.chunks import chunk_size, split_chunks
+from attnlab.ops.chunks import chunk_size
 from attnlab.ops.later_sums import later_sums
 from attnlab.ops.precision import accumulation_dtype, matmul
+from attnlab.ops.split import split_chunks
 
 
 def weights(scores: Float[Array, "T S"], allowed: Bool[Array, "T S"]) -> Float[Array, "T S"]:

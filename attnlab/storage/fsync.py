@@ -1,12 +1,14 @@
-"""Flush written data to the disk."""
+"""Write files so that they survive a crash."""
+
+from __future__ import annotations
 
 import errno
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 
-def fsync(file: Any) -> None:
+def fsync(file: IO[bytes]) -> None:
     """Flush the content of an open file to the disk. Raises OSError."""
     file.flush()
     os.fsync(file.fileno())
@@ -23,3 +25,17 @@ def fsync_folder(path: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP) and os.name != "nt":
             raise
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file and its folder. After a crash, it has either the old or the new content. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            fsync(file)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    fsync_folder(path.parent)

@@ -8,12 +8,13 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from attnlab.storage import checksum
-from attnlab.storage.fsync import fsync, fsync_folder
+from attnlab.storage.fsync import write_atomically
 
 Fields = dict[str, type | tuple[type, ...]]
+JsonObject = dict[str, Any]  # a JSON object by field; whoever reads a field that `Fields` do not name checks it
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a whole number"}
 
 
@@ -23,12 +24,12 @@ class FolderError(Exception):
     exit_code = 4
 
 
-def dumps(value: Any, indent: int | None = None) -> str:
+def dumps(value: object, indent: int | None = None) -> str:
     """Return `value` as JSON. Arrays become lists, and numbers that are not finite become null."""
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False, indent=indent)
 
 
-def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
+def loads(content: bytes, needed: Fields, where: str) -> JsonObject:
     """Parse a JSON object.
 
     Args:
@@ -54,12 +55,12 @@ def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
     return value
 
 
-def sealed(value: dict[str, Any], indent: int | None = None, owner: bytes = b"") -> bytes:
+def sealed(value: JsonObject, indent: int | None = None, owner: bytes = b"") -> bytes:
     """Return `value` as JSON with a checksum and a line end."""
     return checksum.with_checksum(encoded(dumps(value, indent)), owner) + b"\n"
 
 
-def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> dict[str, Any]:
+def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> JsonObject:
     """Parse what `sealed` returned and check its checksum. Raises FolderError, starting with `where`."""
     value = loads(content, needed, where)
     if wrong := checksum.is_broken(content.removesuffix(b"\n"), owner):
@@ -80,17 +81,8 @@ def content(path: Path) -> bytes | None:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that after a crash it has either the old or the new content. Raises FolderError."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with folder_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with part.open("wb") as file:
-                file.write(content if isinstance(content, bytes) else encoded(content))
-                fsync(file)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-        fsync_folder(path.parent)
+        write_atomically(path, content if isinstance(content, bytes) else encoded(content))
 
 
 def sweep(folder: Path) -> None:
@@ -165,17 +157,24 @@ def lives(process: int) -> bool:
     return True
 
 
-def _plain(value: Any) -> Any:
+@runtime_checkable
+class _Array(Protocol):
+    """An array or a scalar of numpy or jax."""
+
+    def tolist(self) -> object: ...
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
-    if hasattr(value, "tolist"):  # numpy's and jax's arrays and scalars
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return _plain(value.tolist()) if isinstance(value, _Array) else value
 
 
-def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(fields: list[tuple[str, object]]) -> dict[str, object]:
     """Return the fields of an object. A repeated field is an error, because Python would keep only the last one."""
     names = [name for name, _ in fields]
     if len(set(names)) < len(names):

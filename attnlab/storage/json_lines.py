@@ -6,17 +6,17 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from attnlab.storage import json_file
 from attnlab.storage.checksum import ROW, is_row_broken, row_with_checksum
 from attnlab.storage.fsync import fsync
-from attnlab.storage.json_file import Fields, FolderError, dumps, encoded, write_whole
+from attnlab.storage.json_file import Fields, FolderError, JsonObject, dumps, encoded, write_whole
 
 FIELDS: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
 
 
-def read(path: Path, owner: bytes) -> list[dict[str, Any]]:
+def read(path: Path, owner: bytes) -> list[JsonObject]:
     """Return the rows of a file in order, or nothing if it does not exist. A last line that was cut is left out.
 
     Raises:
@@ -25,7 +25,7 @@ def read(path: Path, owner: bytes) -> list[dict[str, Any]]:
     return [_row(line, f"{path}, line {n}") for n, line in enumerate(_lines(path, owner), 1)]
 
 
-def append(path: Path, rows: Iterable[dict[str, Any]], owner: bytes) -> None:
+def append(path: Path, rows: Iterable[JsonObject], owner: bytes) -> None:
     """Append a line for each row. A last line that was cut is removed first. Raises FolderError."""
     with json_file.folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def _lines(path: Path, owner: bytes) -> list[bytes]:
     return lines
 
 
-def _row(line: bytes, where: str) -> dict[str, Any]:
+def _row(line: bytes, where: str) -> JsonObject:
     row = json_file.loads(line, FIELDS, where)
     del row[ROW]
     return row
@@ -78,7 +78,7 @@ def _cut(line: bytes) -> bool:
     return False
 
 
-def _mend(file: Any) -> bytes:
+def _mend(file: BinaryIO) -> bytes:
     """Make the file end with a complete line, so that the next row does not join a cut one. Returns that line."""
     size = file.seek(0, os.SEEK_END)
     block = 1 << 16

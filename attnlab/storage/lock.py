@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from attnlab.storage.json_file import FolderError, folder_errors, lives
 
@@ -69,7 +69,7 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
                 _say(file, "")
 
 
-def _check_held(path: Path, file: Any) -> None:
+def _check_held(path: Path, file: TextIO) -> None:
     """Raise FolderError if the lock's file is no longer the one at `path`."""
     with folder_errors(path):
         try:
@@ -83,7 +83,7 @@ def _check_held(path: Path, file: Any) -> None:
     )
 
 
-def _holder(file: Any) -> str:
+def _holder(file: TextIO) -> str:
     """Return what the lock's holder wrote. A process that has just taken the lock gets a second to write it."""
     for _ in range(20):
         found = re.match(r"process (\d+) on ", words := _words(file))
@@ -93,13 +93,13 @@ def _holder(file: Any) -> str:
     return _words(file) or "another process"
 
 
-def _words(file: Any) -> str:
+def _words(file: TextIO) -> str:
     file.seek(0)
     # After a crash the file may hold arbitrary bytes.
     return "".join(letter for letter in file.read(200) if letter.isprintable()).strip()
 
 
-def _say(file: Any, words: str) -> None:
+def _say(file: TextIO, words: str) -> None:
     file.seek(0)
     file.truncate()
     file.write(words)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
-from typing import Any
 
 import attnlab
+from attnlab.storage.json_file import JsonObject
 from attnlab.system import settings
 from attnlab.system.cores import cores
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
 
-def environment() -> dict[str, Any]:
+def environment() -> JsonObject:
     """Return what is needed to reproduce a run, and nothing about who ran it or where. Imports jax.
 
     Returns:

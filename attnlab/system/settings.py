@@ -11,7 +11,11 @@ import re
 import subprocess
 import sys
 from enum import Enum
-from typing import Any
+from pathlib import Path
+
+from attnlab.storage.json_file import JsonObject
+
+Setting = bool | int | float | str | None
 
 # The settings that change results by more than rounding: precision, and the values that random keys draw.
 NUMBERS = (
@@ -65,7 +69,7 @@ def check(training: bool = False) -> None:
         raise ValueError(_no_device(jax.config, error)) from error
 
 
-def numbers() -> dict[str, Any]:
+def numbers() -> dict[str, bool | int | float | str]:
     """Return the settings that change results, by name, and the flags of XLA except those that contain paths."""
     import jax
 
@@ -74,7 +78,7 @@ def numbers() -> dict[str, Any]:
     return {name: now for name, now in found.items() if now is not None} | {"xla_flags": " ".join(flags)}
 
 
-def refuse_others(run: Any, record: dict[str, Any], now: dict[str, Any]) -> None:
+def refuse_others(run: str | Path, record: JsonObject, now: JsonObject) -> None:
     """Check that a run was made under the settings `now`. Otherwise its results would change from here on.
 
     Args:
@@ -97,7 +101,7 @@ def refuse_others(run: Any, record: dict[str, Any], now: dict[str, Any]) -> None
         )
 
 
-def mixed(records: dict[str, dict[str, Any]]) -> list[str]:
+def mixed(records: dict[str, JsonObject]) -> list[str]:
     """Describe the settings in which the runs of a study differ, one line each.
 
     Args:
@@ -114,13 +118,13 @@ def mixed(records: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def value(config: Any, name: str, otherwise: Any) -> Any:
+def value(config: object, name: str, otherwise: Setting) -> Setting:
     """Return a setting of jax as text or number, or `otherwise` if this version of jax lacks it."""
     found = getattr(config, name, otherwise)
     return found.name.lower() if isinstance(found, Enum) else found
 
 
-def _last(record: dict[str, Any]) -> dict[str, Any]:
+def _last(record: JsonObject) -> JsonObject:
     """Return the environment in which a run was last continued."""
     later = record.get("later")
     return later[-1] if isinstance(later, list) and later and isinstance(later[-1], dict) else record
@@ -130,12 +134,12 @@ def _some(names: list[str]) -> str:
     return " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} others"
 
 
-def _text(now: Any) -> str:
+def _text(now: object) -> str:
     """Format a value as the environment variable expects it."""
     return str(int(now)) if isinstance(now, bool) else str(now)
 
 
-def _no_device(config: Any, error: Exception) -> str:
+def _no_device(config: object, error: Exception) -> str:
     for name in ("jax_platforms", "jax_platform_name"):
         if asked := getattr(config, name, None):
             unset = f"unset {name.upper()}, or set {name.upper()}=cpu"

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, TextIO, cast
 
 
 class OutputError(Exception):
@@ -31,7 +31,7 @@ class _Raw(io.RawIOBase):
         error: The first error, or None.
     """
 
-    def __init__(self, under: Any, lost: Callable[[], None] | None = None):
+    def __init__(self, under: io.RawIOBase | None, lost: Callable[[], None] | None = None):
         self.under, self.lost = under, lost
         self.error: OSError | None = None
 
@@ -49,7 +49,7 @@ class _Raw(io.RawIOBase):
             raise OSError(errno.EBADF, "the stream is closed")
         return self.under.fileno()
 
-    def write(self, content: Any) -> int:
+    def write(self, content) -> int | None:
         """Write the content, or discard it after an error. Raises OSError the first time, unless `lost` is given."""
         if self.error is None:
             try:
@@ -59,7 +59,7 @@ class _Raw(io.RawIOBase):
                 if self.lost is None:
                     raise
                 self.lost()
-        return len(content)
+        return memoryview(content).nbytes
 
 
 def prepare(lost: Callable[[], None] = lambda: None) -> None:
@@ -84,15 +84,14 @@ def prepare(lost: Callable[[], None] = lambda: None) -> None:
     sys.stderr = _wrapped(sys.stderr, lost)
 
 
-def _wrapped(stream: Any, lost: Callable[[], None] | None = None) -> io.TextIOWrapper:
+def _wrapped(stream: TextIO | None, lost: Callable[[], None] | None = None) -> io.TextIOWrapper:
     if stream is None:
         return io.TextIOWrapper(io.BufferedWriter(_Raw(None, lost)), "utf-8", "replace")
-    buffer = stream.buffer
-    unbuffered = isinstance(buffer, io.RawIOBase)
-    raw = _Raw(buffer if unbuffered else buffer.raw, lost)
+    under, unbuffered = _under(stream), isinstance(stream.buffer, io.RawIOBase)
+    raw = _Raw(under, lost)
     return io.TextIOWrapper(
         cast(BinaryIO, raw) if unbuffered else io.BufferedWriter(raw), stream.encoding, stream.errors,
-        line_buffering=stream.line_buffering, write_through=unbuffered,
+        line_buffering=bool(stream.line_buffering), write_through=unbuffered,
     )  # fmt: skip
 
 
@@ -132,6 +131,11 @@ def flush() -> None:
 
 def _raw() -> _Raw | None:
     """Return the stream that `prepare` put behind standard output, or None."""
-    buffer = getattr(sys.stdout, "buffer", None)
-    raw = getattr(buffer, "raw", buffer)
+    raw = _under(sys.stdout) if isinstance(sys.stdout, io.TextIOWrapper) else None
     return raw if isinstance(raw, _Raw) else None
+
+
+def _under(stream: TextIO) -> io.RawIOBase | None:
+    """Return the raw stream behind a stream of text, or None if it has none, for example in a test."""
+    raw = stream.buffer.raw if isinstance(stream.buffer, io.BufferedWriter) else stream.buffer
+    return raw if isinstance(raw, io.RawIOBase) else None

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import errno
-import io
-import logging
 import math
-import os
-import re
 import shutil
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import jax
-import numpy as np
 from jaxtyping import PyTree
 
 from attnlab.storage.fsync import fsync_folder
-from attnlab.training import manifest
+from attnlab.storage.json_file import JsonObject
+from attnlab.training import manifest, state_files
 from attnlab.training.manifest import CheckpointError, DamagedError
 
 __all__ = ["CheckpointError", "Checkpoints", "DamagedError", "Keep"]
@@ -84,7 +76,7 @@ class Checkpoints:
         names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
-    def save(self, step: int, state: PyTree, facts: dict[str, Any], selection_score: float | None = None) -> None:
+    def save(self, step: int, state: PyTree, facts: JsonObject, selection_score: float | None = None) -> None:
         """Write a checkpoint, completely or not at all, then remove those that need not be kept.
 
         Checkpoints of later steps are removed too: they exist only if they could not be used and training continued
@@ -105,11 +97,12 @@ class Checkpoints:
             self.sweep()
             self.check_room(state)
             growing.mkdir(parents=True)
-            _write(growing, state)
+            state_files.write(growing, state)
             known = selection_score is not None and math.isfinite(selection_score)
             manifest.write(growing, {
                 "step": step, "selection_score": selection_score if known else None,
-                "identity": self.identity, "keys": _keys(state), "facts": facts, "leaves": manifest.described(state),
+                "identity": self.identity, "keys": state_files.random_keys(state), "facts": facts,
+                "leaves": manifest.described(state),
             })  # fmt: skip
             self._drop(step)
             growing.rename(final)
@@ -130,7 +123,7 @@ class Checkpoints:
                 "or train in another --out and keep fewer (train.keep_last, train.keep_best, train.keep_every)"
             )
 
-    def restore(self, target: PyTree) -> tuple[int, PyTree, dict[str, Any]] | None:
+    def restore(self, target: PyTree) -> tuple[int, PyTree, JsonObject] | None:
         """Restore the newest checkpoint that passes verification.
 
         A damaged checkpoint is reported to `note` and skipped.
@@ -176,7 +169,7 @@ class Checkpoints:
             raise CheckpointError(f"no checkpoint in {self.folder} has a validation score")
         return max(known)[1]
 
-    def read(self, step: int, target: PyTree) -> tuple[PyTree, dict[str, Any]]:
+    def read(self, step: int, target: PyTree) -> tuple[PyTree, JsonObject]:
         """Returns the state and the facts of one step.
 
         Raises:
@@ -188,7 +181,7 @@ class Checkpoints:
             saved = ", ".join(map(str, self.steps())) or "none"
             raise CheckpointError(f"{self.folder} has no checkpoint of step {step}; saved steps: {saved}")
         found = manifest.verify(folder, step, self.identity, target)
-        return _read(folder, target), found["facts"]
+        return state_files.read(folder, target), found["facts"]
 
     def _drop(self, step: int) -> None:
         """Remove a checkpoint. It is renamed first, so that a crash leaves it complete or gone."""
@@ -218,30 +211,6 @@ class Checkpoints:
             return None
 
 
-@contextmanager
-def in_utf8(folder: Path) -> Iterator[Path]:
-    """Yield an absolute path of the folder that is valid in UTF-8, as tensorstore encodes every path.
-
-    In an ASCII or Latin-1 locale, or for a name that is not valid UTF-8, the plain path would name another folder or
-    none. The folder is then opened and named by its file descriptor.
-
-    Raises:
-        OSError: If the system has no names for file descriptors.
-    """
-    path = folder.absolute()
-    if os.fsencode(path) == str(path).encode("utf-8", "replace"):
-        yield path
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        place = Path(f"/proc/self/fd/{handle}")
-        if not place.is_dir():
-            raise OSError(errno.EINVAL, f"its path must be encoded in UTF-8, but is in {sys.getfilesystemencoding()}")
-        yield place
-    finally:
-        os.close(handle)
-
-
 def size(state: PyTree) -> int:
     """Returns the number of bytes of a tree of arrays, or of a tree of their shapes and dtypes."""
     return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(state))
@@ -252,85 +221,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink()
-
-
-def _write(folder: Path, state: PyTree) -> None:
-    import orbax.checkpoint as ocp  # the import takes seconds, and only reading and writing need it
-
-    # Errors of orbax's threads are raised here. The threads also print long tracebacks, which are suppressed.
-    _ignore_late_writes()
-    log = logging.getLogger("absl")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        with redirect_stderr(io.StringIO()), in_utf8(folder) as place, ocp.PyTreeCheckpointer() as writer:
-            writer.save(place / "state", flatten(state))
-    except OSError:
-        raise
-    except Exception as error:  # tensorstore reports a full disk by a long ValueError that contains the error number
-        message = " ".join(str(error).split())
-        found = re.search(r"os_error_code='(\d+)'", message)
-        raise OSError(int(found[1]), os.strerror(int(found[1]))) if found else OSError(None, message[:300]) from error
-    finally:
-        log.setLevel(level)
-
-
-def _ignore_late_writes() -> None:
-    """Suppress the tracebacks of tensorstore's threads for writes that end after the first failed write.
-
-    These threads report to an event loop that is closed by then. Python passes the resulting error to
-    `sys.unraisablehook`.
-    """
-    before = sys.unraisablehook
-    if getattr(before, "__name__", "") == "ignoring_late_writes":
-        return
-
-    def ignoring_late_writes(unraisable):
-        error = unraisable.exc_value
-        if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
-            before(unraisable)
-
-    sys.unraisablehook = ignoring_late_writes
-
-
-def _read(folder: Path, target: PyTree) -> PyTree:
-    import orbax.checkpoint as ocp
-
-    like = jax.tree_util.tree_leaves_with_path(target)
-    kinds = {jax.tree_util.keystr(path): ocp.RestoreArgs(restore_type=np.ndarray) for path, _ in like}
-    try:
-        with in_utf8(folder) as place, ocp.PyTreeCheckpointer() as reader:
-            return unflatten(reader.restore(place / "state", restore_args=kinds), target)
-    except Exception as error:  # orbax and tensorstore raise many types
-        # The files have been verified, so the cause is on this side, for example memory or a device.
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise CheckpointError(f"checkpoint {folder} is intact but cannot be loaded here: {reason}") from error
-
-
-def flatten(tree: PyTree) -> dict[str, np.ndarray]:
-    """Returns the leaves as numpy arrays by path. Random keys are converted to their data."""
-    return {jax.tree_util.keystr(path): _plain(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
-
-
-def unflatten(values: dict[str, Any], target: PyTree) -> PyTree:
-    """Returns a tree like `target` with the values of `flatten`."""
-
-    def leaf(path, like):
-        value = values[jax.tree_util.keystr(path)]
-        return jax.random.wrap_key_data(value) if _is_key(like) else jax.numpy.asarray(value)
-
-    return jax.tree_util.tree_map_with_path(leaf, target)
-
-
-def _keys(state: PyTree) -> dict[str, list]:
-    """Returns the random keys in a state by path, as lists of numbers."""
-    leaves = jax.tree_util.tree_leaves_with_path(state)
-    return {jax.tree_util.keystr(path): _plain(leaf).tolist() for path, leaf in leaves if _is_key(leaf)}
-
-
-def _is_key(leaf: Any) -> bool:
-    return jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _plain(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)

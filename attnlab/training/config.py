@@ -4,8 +4,9 @@ This module holds plain data and does not import jax.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from attnlab.documented import Documented
 
@@ -171,7 +172,7 @@ class Train(metaclass=Documented):
             raise ValueError(f"train.schedule={self.schedule!r} must be one of {', '.join(get_args(Schedule))}")
 
     @staticmethod
-    def missing_values(written: dict[str, Any]) -> dict[str, Any]:
+    def missing_values(written: Mapping[str, object]) -> dict[str, bool | float]:
         """Returns values for fields that an older run folder lacks.
 
         The default is returned if it does not change what the run did.

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from attnlab.storage.json_file import JsonObject
 from attnlab.system.signals import Interrupted, collected, reached
 from attnlab.training.averaging import accumulate_mean, averaged, averaged_steps
 from attnlab.training.checkpoints import Checkpoints
@@ -96,7 +96,8 @@ def fit(
             if step % train.evaluate_every == 0 or step == train.steps:
                 scores = _evaluate(trainer, state, limit, rows)
                 state, selection_score = _judge(trainer, state, scores)
-                progress.evaluated(step, _means([scores[n] for n in _shown(state)]))
+                means = _means([scores[n] for n in _shown(state)])
+                progress.evaluated(step, {trainer.problem.declared(name): mean for name, mean in means.items()})
             record(rows)
             if step % train.save_every == 0 or step == train.steps or not _learning(state) or caught:
                 checkpoints.save(step, state, watch.elapsed(), selection_score)
@@ -116,7 +117,7 @@ def fit(
 class _Watch:
     """Measures the training time across restarts, the time of a step without compilation, and the memory."""
 
-    def __init__(self, trainer: Trainer, before: dict[str, Any]):
+    def __init__(self, trainer: Trainer, before: JsonObject):
         self.trainer, self.before = trainer, before
         self.began, self.step_seconds = time.perf_counter(), []
 
@@ -133,7 +134,7 @@ class _Watch:
         """The training time so far in seconds, including earlier runs."""
         return self.before["seconds"] + time.perf_counter() - self.began
 
-    def elapsed(self) -> dict[str, Any]:
+    def elapsed(self) -> JsonObject:
         """Returns the total and compilation seconds, and the seconds and bytes of a step, under the names in `Fitted`.
 
         If no step was made since the restart, the step time and memory are those of the earlier run.
@@ -150,7 +151,7 @@ class _Watch:
         }
 
 
-def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[State, int, dict[str, Any]]:
+def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[State, int, JsonObject]:
     """Returns the state to start from, its step, and the facts of its checkpoint."""
     nothing = {"seconds": 0.0, "compile_seconds": 0.0}
     checkpoints.sweep()

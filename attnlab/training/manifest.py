@@ -11,13 +11,13 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import jax
 from jaxtyping import PyTree
 
 from attnlab.storage.checksum import is_broken, with_checksum
 from attnlab.storage.fsync import fsync, fsync_folder
+from attnlab.storage.json_file import JsonObject
 
 MANIFEST = "manifest.json"
 FIELDS = {"step", "selection_score", "identity", "keys", "facts", "leaves", "files"}
@@ -33,7 +33,7 @@ class DamagedError(CheckpointError):
     """The files of a checkpoint are not those that were saved. Other checkpoints may be intact."""
 
 
-def write(folder: Path, manifest: dict[str, Any]) -> None:
+def write(folder: Path, manifest: JsonObject) -> None:
     """Write the manifest of a folder.
 
     When this returns, every file in the folder is described and flushed to the disk.
@@ -46,7 +46,7 @@ def write(folder: Path, manifest: dict[str, Any]) -> None:
         fsync_folder(path)
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path) -> JsonObject:
     """Returns the manifest of a folder, without checking the files that it describes.
 
     Raises:
@@ -78,7 +78,7 @@ def read(folder: Path) -> dict[str, Any]:
     return found
 
 
-def verify(folder: Path, step: int, identity: dict[str, str], target: PyTree) -> dict[str, Any]:
+def verify(folder: Path, step: int, identity: dict[str, str], target: PyTree) -> JsonObject:
     """Verify a checkpoint and return its manifest.
 
     Args:
@@ -119,7 +119,7 @@ def described(tree: PyTree) -> dict[str, list]:
     }
 
 
-def _kind(leaf: Any) -> str:
+def _kind(leaf: object) -> str:
     """Describe a leaf in words, for example "float32 [8, 8]"."""
     return f"{leaf[1]} {leaf[0]}" if isinstance(leaf, list) and len(leaf) == 2 else "missing"
 

@@ -1,11 +1,20 @@
 """The optimiser: Adam with decoupled weight decay at a learning rate of 1. Each lane multiplies by its own rate."""
 
+from typing import Literal, Protocol, runtime_checkable
+
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import PyTree
 
 from attnlab.training.config import Train
+
+
+@runtime_checkable
+class NotDecayed(Protocol):
+    """A part of a model to which weight decay does not apply, for example `attnlab.modules.parameter.NoDecay`."""
+
+    decays: Literal[False]
 
 
 def optimiser(train: Train) -> optax.GradientTransformation:
@@ -31,11 +40,8 @@ def _weight_decay(train: Train) -> optax.GradientTransformation:
 
 
 def decays(model: PyTree) -> PyTree:
-    """Returns which arrays of a model are subject to weight decay, as a tree of booleans with the model's structure.
-
-    Parts whose class has `decays = False`, for example `attnlab.modules.parameter.NoDecay`, are not decayed.
-    """
-    spared = lambda part: not getattr(part, "decays", True)
+    """Returns which arrays of a model are subject to weight decay, as a tree of booleans with the model's structure."""
+    spared = lambda part: isinstance(part, NotDecayed) and not part.decays
     return jax.tree.map(lambda part: jax.tree.map(lambda _: not spared(part), part), model, is_leaf=spared)
 
 

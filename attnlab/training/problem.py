@@ -11,8 +11,8 @@ from jaxtyping import Array, PRNGKeyArray, PyTree
 Batch = dict[str, np.ndarray]
 
 
-class HeadlineMetric(Protocol):
-    """The metric by which training stops, chooses and averages."""
+class Metric(Protocol):
+    """A metric of `score`. By the headline metric, training stops, chooses and averages."""
 
     @property
     def name(self) -> str:
@@ -24,12 +24,21 @@ class HeadlineMetric(Protocol):
         """Whether a higher value is better."""
         ...
 
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        ...
+
+    def format(self, value: float) -> str:
+        """Returns a value as text."""
+        ...
+
 
 class TrainingProblem(Protocol):
     """The data of a task."""
 
     @property
-    def metric(self) -> HeadlineMetric:
+    def metric(self) -> Metric:
         """The headline metric."""
         ...
 
@@ -62,4 +71,8 @@ class TrainingProblem(Protocol):
 
     def score(self, part: str, answers: list[PyTree], limit: int | None = None) -> dict[str, float]:
         """Returns the metrics of a part by name."""
+        ...
+
+    def declared(self, key: str) -> Metric:
+        """Returns the metric of a key of `score`."""
         ...

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from attnlab.training.problem import Metric
 
 
 class Progress(Protocol):
-    """A listener for the events of a run.
+    """A listener for the events of a run. A subclass ignores the events whose methods it does not define.
 
     Steps count from 0 for each variant. Times are in seconds.
     """
 
-    def waiting(self, what: str) -> AbstractContextManager[Any]:
+    def waiting(self, what: str) -> AbstractContextManager[object]:
         """Returns a context in which the preparation `what` is shown, before the first variant.
 
         The line is transient, because the preparation may end with a refusal.
         """
-        ...
+        return nullcontext()
 
     def variant(
         self, name: str, index: int, count: int, total_steps: int, done_steps: int = 0, later_steps: int = 0
     ) -> None:
-        """A variant begins or resumes.
+        """A variant begins or resumes. Events belong to it until it has finished or failed.
 
         Args:
             name: The name of the variant.
@@ -33,15 +36,12 @@ class Progress(Protocol):
             done_steps: The steps that were done in an earlier run.
             later_steps: The steps of the variants that follow.
         """
-        ...
 
     def compiling(self, what: str) -> None:
         """The compilation of a program begins. Training pauses until it ends."""
-        ...
 
     def compiled(self, what: str, seconds: float) -> None:
         """The compilation of a program ended after `seconds`."""
-        ...
 
     def advanced(self, step: int, loss: float, steps_per_second: float | None = None) -> None:
         """Training reached a step.
@@ -51,59 +51,25 @@ class Progress(Protocol):
             loss: The mean loss over the lanes that did not diverge.
             steps_per_second: The speed. If None, the listener measures it.
         """
-        ...
 
-    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+    def evaluated(self, step: int, metrics: Mapping[Metric, float]) -> None:
         """An evaluation after `step` steps ended. `metrics` are means over the lanes that did not diverge."""
-        ...
 
     def saved(self, step: int) -> None:
         """The checkpoint of `step` is on disk."""
-        ...
 
     def finished(self) -> None:
         """The variant has its result."""
-        ...
+
+    def failed(self, variant: str, reason: str) -> None:
+        """A variant ended without a result, and the next one may begin."""
 
     def note(self, text: str) -> None:
         """A message for the user that is none of the other events."""
-        ...
 
     def close(self) -> None:
         """The run ends. The terminal must be restored to its previous state."""
-        ...
 
 
-class Silent:
+class Silent(Progress):
     """A listener that ignores all events, for programs and tests."""
-
-    def waiting(self, what):
-        """Ignore the event."""
-        return nullcontext()
-
-    def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
-        """Ignore the event."""
-
-    def compiling(self, what):
-        """Ignore the event."""
-
-    def compiled(self, what, seconds):
-        """Ignore the event."""
-
-    def advanced(self, step, loss, steps_per_second=None):
-        """Ignore the event."""
-
-    def evaluated(self, step, metrics):
-        """Ignore the event."""
-
-    def saved(self, step):
-        """Ignore the event."""
-
-    def finished(self):
-        """Ignore the event."""
-
-    def note(self, text):
-        """Ignore the event."""
-
-    def close(self):
-        """Ignore the event."""

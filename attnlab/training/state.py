@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -62,6 +62,16 @@ class State:
         return self.alive & (self.stopped < 0)
 
 
+@runtime_checkable
+class HasMultipliers(Protocol):
+    """A model whose parts have learning rates of their own."""
+
+    @property
+    def lr_multipliers(self) -> Mapping[str, float]:
+        """The factor of the learning rate by the name of a top-level part. Parts that are not named have 1."""
+        ...
+
+
 def start(
     create: Callable[[PRNGKeyArray], PyTree], train: Train, seed: Int[Array, ""], rate: Float[Array, ""]
 ) -> State:
@@ -103,8 +113,7 @@ def step(
     If the loss, the gradient or the new model is not finite, the lane keeps the values that it had before the step. A
     lane that diverged or stopped earlier keeps its model, too. Other lanes are not affected.
 
-    A model may have an attribute `lr_multipliers`, {name of a top-level part: factor}. That part is trained with the
-    lane's learning rate multiplied by the factor.
+    The parts of a model that `HasMultipliers` are trained with the lane's learning rate multiplied by their factor.
 
     Args:
         loss: The loss function, `loss(model, batch, key) -> (scalar, metrics)`.
@@ -150,10 +159,11 @@ def step(
     }
 
 
-def _pace(model: PyTree, path: tuple[Any, ...]) -> float:
+def _pace(model: PyTree, path: jax.tree_util.KeyPath) -> float:
     """Returns the learning-rate multiplier of a leaf: the entry in the model's `lr_multipliers` for its part, or 1."""
-    part = jax.tree_util.keystr(path[:1], simple=True)
-    return getattr(model, "lr_multipliers", {}).get(part, 1.0)
+    if not isinstance(model, HasMultipliers):
+        return 1.0
+    return model.lr_multipliers.get(jax.tree_util.keystr(path[:1], simple=True), 1.0)
 
 
 def parameter_names(model: PyTree) -> list[str]:
@@ -161,9 +171,8 @@ def parameter_names(model: PyTree) -> list[str]:
 
     These are the loss, then the gradient of each leaf, then each leaf itself.
     """
-    names = [
-        jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value") for path, _ in _leaves(model)
-    ]
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(model)]
+    names = [jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value") for path in paths]
     return ["the loss", *(f"the gradient of {name}" for name in names), *names]
 
 
@@ -181,11 +190,7 @@ def _first_nonfinite(
 
 def _squares(tree: PyTree) -> Float[Array, " n"]:
     """Returns the sum of squares of each leaf."""
-    return jnp.stack([jnp.sum(jnp.square(jnp.abs(leaf))) for _, leaf in _leaves(tree)])
-
-
-def _leaves(tree: PyTree) -> list[tuple[Any, Any]]:
-    return jax.tree_util.tree_leaves_with_path(tree)
+    return jnp.stack([jnp.sum(jnp.square(jnp.abs(leaf))) for leaf in jax.tree.leaves(tree)])
 
 
 def gradients(

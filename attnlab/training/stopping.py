@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, Bool, PyTree
 
 from attnlab.training.config import Train
 from attnlab.training.state import State
@@ -56,7 +55,7 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
 
 
 @jax.jit
-def where_lane(chosen: Any, first: PyTree, second: PyTree) -> PyTree:
+def where_lane(chosen: Bool[Array, " lanes"], first: PyTree, second: PyTree) -> PyTree:
     """Select, for each lane, between two trees of arrays with a leading axis of lanes.
 
     Returns:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.stages import Compiled
 from jaxtyping import PyTree
 
 from attnlab.training import state as lane
@@ -48,7 +48,7 @@ class Trainer:
     """Called as `announced(what, seconds)` after each compilation."""
     devices: Sequence[jax.Device] | None = None
     """The devices to compute on. None uses all devices."""
-    compiled: dict = field(default_factory=dict)
+    compiled: dict[tuple, Compiled] = field(default_factory=dict)
     """The compiled programs by (name, shapes)."""
     compile_seconds: float = 0.0
     """The total time of all compilations so far, in seconds."""
@@ -121,18 +121,16 @@ class Trainer:
         Raises:
             OutOfMemoryError: If the program does not fit into memory.
         """
-        placed: dict[str, Any] = {}
-        program = _advance(self.problem.loss, self.train, steps.shapes)
-        batches: Any = steps.batches
+        batches, compiler = steps.batches, partial(jax.jit, donate_argnums=0)
         with fitting(self.train, "training"):
             if self.spread is not None:
                 state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
-                placed = {"out_shardings": (self.spread.lanes, self.spread.whole)}
+                compiler = partial(compiler, out_shardings=(self.spread.lanes, self.spread.whole))
             arguments = state, batches, steps.kind, np.int32(count)
             if (key := _key("train", batches)) not in self.compiled:
+                advance = _advance(self.problem.loss, self.train, steps.shapes)
                 with self._compiling("train", batches):
-                    traced = jax.jit(program, donate_argnums=0, **placed).lower(*arguments)
-                    self.compiled[key] = traced.compile()
+                    self.compiled[key] = compiler(advance).lower(*arguments).compile()
             program = self.compiled[key]
             self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
             state, metrics = program(*arguments)
@@ -221,14 +219,15 @@ def _sizes(batches: PyTree, leading: int) -> str:
     return ", ".join([f"batch {size}", *([f"{lengths} tokens"] if lengths and not areas else []), *areas])
 
 
-def _peak(program: Any) -> int:
+def _peak(program: Compiled) -> int:
     """Returns the peak memory of a compiled program in bytes.
 
     It is the size of arguments, outputs and temporaries. Buffers that outputs share with arguments count once.
     """
-    found = program.memory_analysis()
-    given, answered, shared = (getattr(found, f"{what}_size_in_bytes") for what in ("argument", "output", "alias"))
-    return given + answered - shared + found.temp_size_in_bytes
+    if (found := program.memory_analysis()) is None:  # not every backend has it
+        return 0
+    outputs = found.output_size_in_bytes - found.alias_size_in_bytes
+    return found.argument_size_in_bytes + outputs + found.temp_size_in_bytes
 
 
 def _advance(loss: Callable, train: Train, shapes: Sequence[Shapes]) -> Callable:

@@ -49,10 +49,10 @@ def test_padding_that_reaches_the_state_shows():
 def test_a_form_that_is_not_there_is_none_and_never_zero(right):
     found = forms.agreement(Mean(), T, 4, 6)
     assert set(found["causal"].values()) == set(found["extend"].values()) == {None}
-    assert found["padding"]["attend, behind"] < 1e-12
+    assert found["padding"]["attend, after"] < 1e-12
     assert found["lifted"]["attend, vmap"] < 1e-12
     assert found["lifted"]["causal, vmap"] is None
-    assert right["padding"]["attend, behind"] is None
+    assert right["padding"]["attend, after"] is None
     assert right["causal"]["attend"] < 1e-12
     assert {x for kind in forms.agreement(Mute(), T, 4, 6).values() for x in kind.values()} == {None}
 

@@ -16,7 +16,7 @@ NAN = float("nan")
 FORMS = {
     "causal": {"attend": 0.0, "block 7": 4e-16},
     "extend": {"in 3 parts": 0.0},
-    "padding": {"attend, behind": None, "block 7, before": 1e-16},
+    "padding": {"attend, after": None, "block 7, before": 1e-16},
     "lifted": {"attend, vmap": None, "causal, vmap": 0.0},
 }
 ERRORS = {

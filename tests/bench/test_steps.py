@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from attnlab.bench.steps import steps
-from tests.small import EXPERIMENT
+from tests.small import TINY
 
 
 def test_each_run_goes_on_where_the_last_one_ended():
     """Eight batches again and again: what is learned of them makes the loss of the last one fall."""
-    program = steps(EXPERIMENT.model, EXPERIMENT.task.load(), 8)
+    program = steps(TINY["model"], TINY["task"].load(), 8)
     losses = [float(program.answer()[0]) for _ in range(20)]
     assert np.isfinite(losses).all()
     assert losses[-1] < 0.9 * losses[0]
@@ -17,7 +17,7 @@ def test_each_run_goes_on_where_the_last_one_ended():
 
 
 def test_fewer_steps_are_fewer_losses_and_none_is_refused():
-    program = steps(EXPERIMENT.model, EXPERIMENT.task.load(), 8, count=3)
+    program = steps(TINY["model"], TINY["task"].load(), 8, count=3)
     assert program.run().shape == (3, 1)
     with pytest.raises(ValueError, match=r"count=9 must be 1 … 8"):
-        steps(EXPERIMENT.model, EXPERIMENT.task.load(), 8, count=9)
+        steps(TINY["model"], TINY["task"].load(), 8, count=9)

@@ -11,7 +11,7 @@ import pytest
 
 import attnlab
 from attnlab.cli.main import main
-from attnlab.cli.options import VERBS
+from attnlab.cli.verbs import VERBS
 from attnlab.system.signals import Interrupted
 from tests.lab.looked import FOUND
 
@@ -210,7 +210,7 @@ def test_a_device_that_is_absent(here, capfd, device):
     assert jax.devices()[0].platform != device
 
 
-def test_a_terminal_that_knows_few_letters(here):
+def test_a_terminal_with_a_small_encoding(here):
     done = code(["list", "mechanisms"], here, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "Linear attention, ?(x) = " in done.stdout
@@ -417,12 +417,12 @@ def test_run_by_default(ran, capsys):
     assert (call.out, call.quick, call.fresh) == (Path("runs"), False, False)
 
 
-def test_the_command_that_is_kept_names_no_folder_of_this_machine(ran, here):
+def test_the_recorded_command_has_no_absolute_path(ran, here):
     assert main(["run", str(here / FILE), "task.seed=1"]) == 0
     assert ran.calls[0].command == "attnlab run small.py task.seed=1"
 
 
-def test_lanes_that_diverged_leave_with_5(ran, capsys):
+def test_diverged_lanes_exit_with_5(ran, capsys):
     ran.run.code = 5
     assert main(["run", FILE]) == 5
     shown = capsys.readouterr()
@@ -434,7 +434,7 @@ def test_lanes_that_diverged_leave_with_5(ran, capsys):
 @pytest.mark.parametrize(
     ("where", "fresh"), [("before any variant started", True), ("at step 3, which is saved", False)]
 )
-def test_what_is_still_to_be_dropped_is_dropped_by_the_command_that_goes_on(monkeypatch, capsys, where, fresh):
+def test_the_command_to_continue_keeps_fresh_until_folders_are_cleared(monkeypatch, capsys, where, fresh):
     def stopped(options):
         raise Interrupted(signal.SIGINT, where)
 
@@ -487,7 +487,7 @@ def test_sample(runs, capsys, sampled):
     assert sampled.steps == [None, 12, "best"]
 
 
-def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
+def test_sample_with_decoding_options_and_a_page(runs, capsys, sampled):
     options = ["--beam", "4", "--penalty", "0.6", "--best", "2", "--html", "page.html"]
     assert main(["sample", "runs/small/softmax", "--input", "12", *options]) == 0
     assert sampled[0].said == ["--beam 4", "--penalty 0.6", "--best 2"]
@@ -543,7 +543,7 @@ def test_inspect(runs, capsys, inspected):
     assert shown.count("\nstep") == shown.count("page:") == shown.count("record:") == 0
 
 
-def test_inspect_beside_another_with_a_page_and_a_record(runs, capsys, inspected):
+def test_inspect_with_another_run_a_page_and_a_record(runs, capsys, inspected):
     options = ["--step", "best", "--other", "runs/small/linear", "--html", "a.html", "--json", "a.json"]
     assert main(["inspect", "runs/small/softmax", "--input", "12", *options]) == 0
     assert inspected == [(Path("runs/small/softmax"), "12", Path("runs/small/linear"), "best")]
@@ -620,7 +620,7 @@ def test_data(fake, capsys):
     ]
 
 
-def test_data_that_is_not_to_be_had(fake, capsys):
+def test_unavailable_data(fake, capsys):
     rows = [
         ("x", "a", "x/a is missing: looked\nhere", None),
         ("x", "b", "altered", None),
@@ -675,7 +675,7 @@ def test_exit_codes(monkeypatch, capsys, error, leaves, line):
     assert capsys.readouterr().err == line + "\n"
 
 
-def test_a_failure_whose_reason_was_printed_is_named_and_not_repeated(monkeypatch, capsys):
+def test_an_error_that_a_worker_printed_is_not_repeated(monkeypatch, capsys):
     error = Coded("the reason")
     error.variant = "b"
     monkeypatch.setitem(VERBS, "list", SimpleNamespace(run=lambda *_: raising(error)(None)))

@@ -146,7 +146,7 @@ def test_what_cannot_be_batched_is_refused(lengths, count):
         Buckets(lengths, count)
 
 
-def test_pad_puts_zeros_behind():
+def test_pad_appends_zeros():
     array = pad([[3, 4], [], [5]])
     assert array.dtype == np.int32
     assert array.tolist() == [[3, 4, 0, 0], [0, 0, 0, 0], [5, 0, 0, 0]]

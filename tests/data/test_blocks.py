@@ -46,6 +46,6 @@ def test_the_shortest_sequences_are_read_to_their_ends_and_no_further(count):
 
 
 @pytest.mark.parametrize(("count", "length"), [(8, 8), (0, 1), (5, 0)])
-def test_too_little_is_refused(count, length):
+def test_too_few_ids_are_refused(count, length):
     with pytest.raises(ValueError, match=rf"^length={length} must be at least 1 and below the number of ids, {count}$"):
         Blocks(IDS[:count], length)

@@ -17,7 +17,7 @@ def test_nothing_is_nearest_to_a_name_like_none():
         check("task.language", "xyz", ["hun", "jpn"])
 
 
-def test_what_is_examined_is_a_part_but_the_first_and_some_of_it():
+def test_only_valid_and_test_are_evaluated_with_a_positive_limit():
     for part in PARTS[1:]:
         for limit in (None, 1, 9):
             check_part(part, limit)

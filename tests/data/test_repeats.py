@@ -10,7 +10,7 @@ def test_examples_of_an_earlier_part_are_counted_and_others_are_not():
     assert repeated(dict.fromkeys(["valid", "test"], "a"), "lines") == ("test: 1 of 1 lines is also in valid",)
 
 
-def test_they_are_held_against_one_part_alone():
+def test_parts_can_be_compared_with_one_part():
     parts = {"more": ["a", "b"], "valid": ["c"], "test": ["b", "c"]}
     assert repeated(parts, "lines", within="more") == ("test: 1 of 2 lines is also in more",)
 

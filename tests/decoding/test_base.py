@@ -17,7 +17,7 @@ from . import toy
 WAYS = [*DECODERS.values(), Beam(size=3, best=2, penalty=0.0), Sample(best=3, temperature=2.0, top_k=2, top_p=0.9)]
 
 
-def test_they_are_values_with_names():
+def test_decoders_are_registered_hashable_values():
     assert {name: type(way).__name__.lower() for name, way in DECODERS.items()} == {name: name for name in DECODERS}
     assert all(isinstance(way, Search) and hash(way) == hash(replace(way)) for way in WAYS)
 
@@ -59,7 +59,7 @@ def test_scores_of_half_precision_are_summed_in_single(way):
 
 
 @pytest.mark.parametrize("way", DECODERS.values(), ids=str)
-def test_what_is_no_number_shows(way):
+def test_nan_scores_are_reported_as_nan(way):
     table = toy.drawn(0)
     table[:, toy.END] = -9.0
     table[toy.SYMBOLS :, 3] = np.nan
@@ -79,7 +79,7 @@ def test_what_is_no_number_shows(way):
         ((np.int32(1), 1, 5), r"end=1 must differ from begin=np.int32\(1\) and pad=0"),
     ],
 )
-def test_what_cannot_be_met_is_refused(asked, line):
+def test_an_impossible_problem_is_refused(asked, line):
     with pytest.raises(ValueError, match=line):
         DecodeProblem(toy.step, toy.start(toy.drawn(0)), *asked)
 

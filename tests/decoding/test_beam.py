@@ -43,12 +43,12 @@ def assert_answers(decoded, expected):
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 2.0])
 @settings(max_examples=8)
 @given(SEEDS)
-def test_a_beam_as_wide_as_all_there_is_finds_the_best(penalty, seed):
+def test_a_beam_as_wide_as_the_search_space_finds_the_best(penalty, seed):
     table = toy.drawn(seed)
     assert_answers(toy.decode(Beam(ALL, penalty, best=4), table), enumerated(table, penalty)[:4])
 
 
-def test_what_is_unfinished_comes_behind_all_that_is_finished_and_then_nothing():
+def test_unfinished_sequences_follow_finished_ones_and_empty_rows_come_last():
     table = toy.drawn(0)
     table[:, toy.END] -= 9  # so that the unfinished are the likelier ones
     decoded, expected = toy.decode(Beam(ALL + 2, best=ALL + 2), table), enumerated(table, 1.0)
@@ -62,7 +62,7 @@ def test_what_is_unfinished_comes_behind_all_that_is_finished_and_then_nothing()
 @pytest.mark.parametrize("beam", [Beam(2, 0.0), Beam(2, 1.0, best=2), Beam(3, 2.0, best=2), Beam(3, 0.6)], ids=str)
 @settings(max_examples=40)
 @given(seed=SEEDS, scale=st.sampled_from([0.5, 1.5, 4.0]))
-def test_a_narrow_beam_keeps_what_it_should_and_stopping_early_changes_nothing(beam, seed, scale):
+def test_a_narrow_beam_equals_the_reference_without_early_stopping(beam, seed, scale):
     table = toy.drawn(seed, scale=scale)
     assert_answers(toy.decode(beam, table), searched(table, beam))
 
@@ -77,7 +77,7 @@ def test_a_beam_of_one_without_a_penalty_is_greedy(seed, bias):
     np.testing.assert_allclose(one.scores, greedy.scores, atol=1e-5)
 
 
-def test_so_it_is_where_scores_are_equal_or_their_sums_round_to_the_same():
+def test_a_beam_of_one_is_greedy_with_equal_scores_and_rounded_sums():
     # The second is the greater by 2⁻²⁴ of 1, which is lost where log-probabilities of −9 are added up.
     for pair in ([1.0, 1.0], [1.0 - 2**-24, 1.0]):
         table = np.tile(np.float32([10, 10, -9, *pair]), (toy.SYMBOLS**toy.LENGTH, 1))
@@ -94,7 +94,7 @@ def ending(beam, limit):
     return beam.search(DecodeProblem(step, jnp.int32(0), 1, 2, 5))
 
 
-def test_it_stops_as_soon_as_nothing_can_overtake():
+def test_it_stops_when_no_live_hypothesis_can_win():
     tokens, scores = ending(Beam(3, 0.0), 1)
     np.testing.assert_array_equal(tokens, [[2, 0, 0, 0, 0]])
     np.testing.assert_allclose(scores, [np.log(0.9)], rtol=1e-5)
@@ -128,7 +128,7 @@ def test_a_longer_text_overtakes_where_the_penalty_lets_it():
     np.testing.assert_allclose(scores, [np.log(0.5)], rtol=1e-5)
 
 
-def test_double_precision_serves(x64):
+def test_float64_scores_are_accepted(x64):
     table = toy.drawn(3)
     wide, narrow = (toy.decode(Beam(3, best=2), table.astype(dtype)) for dtype in ("float64", "float32"))
     np.testing.assert_array_equal(wide.tokens, narrow.tokens)

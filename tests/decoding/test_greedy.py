@@ -8,7 +8,7 @@ import pytest
 from attnlab.decoding import greedy
 
 
-def test_it_follows_the_likeliest_until_the_end_and_pads_after_it():
+def test_it_takes_the_most_likely_symbol_until_the_end_and_pads_after_it():
     # A model whose next symbol is a table lookup; state counts the steps taken.
     follows = jnp.array([0, 4, 2, 5, 3, 2])
     step = lambda state, token: (10.0 * jax.nn.one_hot(follows[token], 6), state + 1)
@@ -20,7 +20,7 @@ def test_the_beginning_and_padding_are_never_chosen():
     np.testing.assert_array_equal(greedy(step, jnp.int32(0), 1, 2, 3), [3, 3, 3])
 
 
-def test_more_than_there_is_room_for_is_refused():
+def test_a_length_beyond_the_state_is_refused():
     class State(NamedTuple):
         length: int = 4
 

@@ -41,7 +41,7 @@ def likelihood(table, text, way):
     ],
     ids=str,
 )
-def test_texts_are_drawn_as_often_as_they_are_likely(way):
+def test_sequences_are_drawn_with_their_probability(way):
     table = toy.drawn(5, LENGTH)
     decoded = toy.decode(way, table, LENGTH, jax.random.key(1))
     found = [toy.row(tokens) for tokens in decoded.tokens]
@@ -76,7 +76,7 @@ def test_texts_are_drawn_as_often_as_they_are_likely(way):
     ],
     ids=str,
 )
-def test_what_is_cut_is_never_drawn_and_all_else_is(fields, support):
+def test_only_truncated_symbols_are_never_drawn(fields, support):
     likely = jnp.log(jnp.array([99.0, 99.0, 2.0, 1.0, 4.0, 1.0]))
     problem = DecodeProblem(lambda n, token: (likely, n), jnp.int32(0), 1, 2, 1)
     tokens, _ = Sample(best=256, **fields).search(problem, jax.random.key(0))
@@ -104,7 +104,7 @@ def test_a_key_gives_the_same_text_for_every_length_and_number_of_draws():
         assert text.tolist() in toy.decode(Sample(best=3), table, key=key).tokens.tolist()
 
 
-def test_it_needs_a_key():
+def test_sampling_requires_a_key():
     with pytest.raises(ValueError, match="key=None: Sample"):
         toy.decode(Sample(), toy.drawn(0))
 

@@ -1,4 +1,4 @@
-"""A model whose scores hang on every symbol before, and all that it can say, in plain numpy."""
+"""A model whose scores depend on all earlier symbols, and a reference in numpy."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -47,12 +47,12 @@ def decode_all(decoder, tables, keys=None):
 
 
 def drawn(seed, length=LENGTH, scale=1.5):
-    """Scores after all that may be said before token `length`."""
+    """Random scores after every sequence of fewer than `length` symbols."""
     return np.random.default_rng(seed).normal(size=(SYMBOLS**length, SYMBOLS)).astype("float32") * scale
 
 
 def scores(table, text):
-    """What follows a text."""
+    """The scores of the symbol after a text."""
     number = BEGIN
     for symbol in text:
         number = number * SYMBOLS + symbol
@@ -60,24 +60,24 @@ def scores(table, text):
 
 
 def logs(table, text):
-    """Log-probabilities of what follows a text."""
+    """The log-probabilities of the symbol after a text."""
     given = scores(table, text)
     return given - np.log(np.exp(given).sum())
 
 
 def total(table, text):
-    """A text's log-probability."""
+    """The log-probability of a text."""
     return sum(logs(table, text[:n])[symbol] for n, symbol in enumerate(text))
 
 
 def texts(length=LENGTH):
-    """All that can be said: what ends, and what has not ended after `length` symbols."""
+    """All texts: those that end, and those that have not ended after `length` symbols."""
     ended = [(*text, END) for n in range(length) for text in product(ORDINARY, repeat=n)]
     return ended, list(product(ORDINARY, repeat=length))
 
 
 def norm(n, penalty):
-    """Wu et al. 2016, eq. 14, for a text of n symbols."""
+    """The length penalty of Wu et al. 2016, eq. 14, for a text of n symbols."""
     return (5 + np.asarray(n)) ** penalty / 6**penalty
 
 

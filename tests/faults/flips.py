@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.data.io import files
-from attnlab.data.io.files import Source
+from attnlab.data.io import published
+from attnlab.data.io.published import Source
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.training.checkpoints import CheckpointError
 from tests.faults import saves
@@ -154,7 +154,7 @@ def _checkpoint(home: Path) -> bool:
 
 
 def _data(home: Path) -> bool:
-    return all(files.verified(SOURCE, path) == CONTENT for path in (home / "data").iterdir())
+    return all(published.verified(SOURCE, path) == CONTENT for path in (home / "data").iterdir())
 
 
 def _run(home: Path) -> bool:

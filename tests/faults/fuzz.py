@@ -59,6 +59,7 @@ STUBS: dict[str, Any] = {
     "attnlab.lab.reporting.sample_page.write": lambda *what: None,
     "attnlab.lab.reporting.inspect_page.write": lambda *what: None,
     "attnlab.storage.json_file.write_whole": lambda *what: None,
+    "attnlab.cli.commands.write_whole": lambda *what: None,
     "attnlab.cli.measure.write_whole": lambda *what: None,
     "attnlab.lab.trained.translate.trained": lambda run, *more, **named: parrot(),
     "attnlab.bench.parity.parity": lambda *what: [],

@@ -15,7 +15,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from attnlab import registry
-from attnlab.cli.options import VERBS, Parser
+from attnlab.cli.parser import Parser
+from attnlab.cli.verbs import VERBS
 from attnlab.decoding import Beam
 from attnlab.lab.planning.summary import flat
 from attnlab.lab.study import serialize
@@ -78,7 +79,7 @@ def options() -> dict[str, list[str]]:
     """The options of each verb, but for those that end it, or show tracebacks."""
     found, last = {}, {"--debug", "-h", "--help"}
     for name, verb in VERBS.items():
-        parser = Parser(prog=name)
+        parser = Parser(name, verb.takes, verb.does)
         verb.declare(parser)
         known = [option for each in parser._actions for option in each.option_strings]
         found[name] = [option for option in known if option not in last]

@@ -11,6 +11,7 @@ from typing import Any
 import attnlab.lab
 from attnlab.cli import main
 from attnlab.console import errors
+from attnlab.console.metric import Metric
 from attnlab.console.tables import columns, print_table
 from attnlab.decoding import Beam
 from attnlab.lab.execution.live_bar import Terminal
@@ -164,7 +165,7 @@ def terminals(place: Place) -> None:
         progress.compiling(HOSTILE)
         progress.compiled(HOSTILE, 1.0)
         progress.advanced(1, 1.0)
-        progress.evaluated(1, {HOSTILE: 0.5})
+        progress.evaluated(1, {Metric(HOSTILE): 0.5})
         progress.note(HOSTILE)
         progress.close()
     print(errors.explain(ValueError(HOSTILE))[0])

@@ -339,7 +339,10 @@ OPTIONS = [
     (["sample", "runs/old", "--input", "1", "--penalty", "inf"], "penalty=inf must be at least 0"),
     (["sample", "runs/old", "--input", "1", "--seed", "3", "--beam", "2"], "--seed 3 applies only to sampling"),
     (["sample", "runs/old", "--input", "1", "--top-k", "2", "--seed", "-1"], "--seed -1 must lie in 0"),
-    (["sample", "runs/old", "--input", "1", "--step", "last"], "--step: 'last' must be a step's number, or best"),
+    (
+        ["sample", "runs/old", "--input", "1", "--step", "first"],
+        "--step: 'first' must be the number of a step, best or",
+    ),
     (["inspect", "runs/old"], "the following arguments are required: --input"),
     (["inspect", "runs/old", "--input", "1", "--html", "runs"], "runs"),
     (["translate"], "the following arguments are required: RUN"),

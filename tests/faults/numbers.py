@@ -20,11 +20,12 @@ import numpy as np
 
 from attnlab.models import Language
 from attnlab.tasks.synthetic.recall import Recall
-from attnlab.training.checkpoints import Checkpoints, flatten
+from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.config import Train
 from attnlab.training.loop import fit
 from attnlab.training.shapes import Steps
 from attnlab.training.state import parameter_names
+from attnlab.training.state_files import flatten
 from attnlab.training.trainer import Trainer
 from tests.faults.count import Count, Fault, tried
 

@@ -20,10 +20,11 @@ import numpy as np
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.models import Language
 from attnlab.system.signals import Interrupted
-from attnlab.training.checkpoints import Checkpoints, flatten
+from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.config import Train
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.progress import Silent
+from attnlab.training.state_files import flatten
 from attnlab.training.trainer import Trainer
 from tests.faults.count import Count, Fault, tried
 from tests.faults.tiny import TINY

@@ -1,4 +1,4 @@
-"""The short form of every fault test; the full forms: `python -m tests.faults`."""
+"""A few cases of every fault test by default, the short form with `-m slow`; the full: `python -m tests.faults`."""
 
 from importlib import import_module
 
@@ -8,15 +8,34 @@ from tests.faults import NAMES
 
 # Those that compare with the same uninterrupted run, made once a process.
 TOGETHER = ("kill", "sigterm", "trainers", "surroundings")
+# Cases that run by default, of the tests that take long.
+FEW = {
+    "kill": 1, "sigterm": 1, "trainers": 1, "surroundings": 1, "resume": 1, "numbers": 2, "endurance": 1200,
+    "writes": 4, "folders": 10,
+}  # fmt: skip
 
 
 def mark(name):
     return pytest.param(name, marks=pytest.mark.xdist_group("faults") if name in TOGETHER else ())
 
 
-@pytest.mark.parametrize("name", [mark(name) for name in NAMES])
-def test_the_short_form_holds(name, tmp_path):
+def grid(names):
+    return pytest.mark.parametrize("name", [mark(name) for name in names])
+
+
+def held(name, count, folder):
     module = import_module(f"tests.faults.{name}")
-    found = module.run(module.SHORT, 0, tmp_path)
+    found = module.run(module.SHORT if count is None else count, 0, folder)
     assert found.of > 0
     assert not found.failures, "\n".join(found.failures)
+
+
+@grid(NAMES)
+def test_a_few_cases_hold(name, tmp_path):
+    held(name, FEW.get(name), tmp_path)
+
+
+@pytest.mark.slow
+@grid(FEW)
+def test_the_short_form_holds(name, tmp_path):
+    held(name, None, tmp_path)

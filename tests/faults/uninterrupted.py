@@ -13,7 +13,8 @@ import jax
 import numpy as np
 
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.training.checkpoints import Checkpoints, flatten
+from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.state_files import flatten
 from attnlab.training.trainer import Trainer
 from tests.faults.child import Child
 from tests.faults.count import Fault

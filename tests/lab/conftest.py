@@ -1,4 +1,4 @@
-"""Small registries in the place of the real ones, and a study over them."""
+"""Small registries that replace the real ones, and a study that uses them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Taylor:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """How values are mixed."""
+    """A mechanism."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Rotary(Position):
-    """Turned."""
+    """Rotary position."""
 
     base: float = 10000.0
 
@@ -95,7 +95,7 @@ class Net:
 
 @dataclass(frozen=True)
 class Copy:
-    """Say it again."""
+    """Copy the input."""
 
     languages: tuple[str, ...] = ("en", "de")
     train: str = ""
@@ -103,7 +103,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Sort:
-    """Say it in order."""
+    """Sort the input."""
 
     length: int = 10
     limit: int | str = 3
@@ -111,7 +111,7 @@ class Sort:
 
 @dataclass(frozen=True)
 class Mine(Mechanism):
-    """One of the user's own."""
+    """A user-defined mechanism."""
 
     strength: float = 1.0
 
@@ -145,7 +145,7 @@ def toy(monkeypatch):
 
 @pytest.fixture
 def untrained(monkeypatch):
-    """What would train only says what its folder is for."""
+    """Write the description of each run instead of training."""
     from attnlab.lab import launch
     from attnlab.lab.execution.variant import write_description
 

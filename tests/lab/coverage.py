@@ -1,4 +1,4 @@
-"""How often the statistics are right, counted over simulated studies.
+"""Count over simulated studies how often the statistics are right.
 
     python -m tests.lab.coverage              2,000 studies a row; up to forty minutes of a core
     python -m tests.lab.coverage 20000        more of them
@@ -32,7 +32,7 @@ def draw(name: str, random: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def count(event: Callable[[np.ndarray], bool], studies: np.ndarray) -> int:
-    """In how many studies it happens."""
+    """The number of studies in which an event happens."""
     return sum(bool(event(study)) for study in studies)
 
 

@@ -1,4 +1,4 @@
-"""How long it takes to show a study of 20 variants of 8 seeds, and to write the page of one.
+"""Measure the time of `show` and `report` for a study of 20 variants and 8 seeds.
 
     python -m tests.lab.large              half a minute
 
@@ -32,14 +32,14 @@ study = replace(whole, vary=replace(whole.vary, variants=kept), against={{}}, pu
 
 
 def seconds(*arguments: str) -> float:
-    """What a process of Python takes."""
+    """The seconds of a Python process."""
     began = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
     return time.perf_counter() - began
 
 
 def main() -> None:
-    """Print both."""
+    """Print both times."""
     with TemporaryDirectory() as folder:
         study = Path(folder) / "twenty.py"
         study.write_text(TWENTY, encoding="utf-8")

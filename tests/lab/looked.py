@@ -1,4 +1,4 @@
-"""What a look inside a small run might find."""
+"""An example of what `inspect` returns for a small run."""
 
 NAN = float("nan")
 HEAD = {
@@ -16,7 +16,7 @@ MAP = [[0.5, 0.25, 0.25], [0.0, -0.5, 1.5]]
 
 
 def found(steps=(6, 1200)):
-    """With checkpoints at those steps: an encoder of two heads, a cross-attention of one, and another run beside it."""
+    """Checkpoints at these steps, an encoder with two heads, a cross-attention with one, and another run."""
     sides = {"rows": ["b", "∎"], "columns": ["a", " ", "c"], "rank": 2, "entropy": 1.0986}
     encoder = {"mechanism": "linear", "softmax": False, "divides": True}
     encoder |= {"figures": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}

@@ -1,10 +1,10 @@
-"""A progress that remembers what a run notes."""
+"""A `Progress` that records the notes of a run."""
 
 from attnlab.training.progress import Silent
 
 
 class Noted(Silent):
-    """Holds the lines that were noted in `notes`."""
+    """Records notes in `notes`."""
 
     def __init__(self):
         self.notes = []

@@ -1,4 +1,4 @@
-"""A trained run without training: its model says what it is given, as far as it may."""
+"""A trained run without training: its model copies the source."""
 
 from typing import Any, NamedTuple
 
@@ -15,14 +15,14 @@ PROBLEM = TASK.load()
 
 
 class Said(NamedTuple):
-    """What is to be said, and how much of it was."""
+    """The source, and the number of symbols already written."""
 
     source: Any
     t: Any
 
 
 class Parrot(NamedTuple):
-    """Says the symbols it was given; `scores` [V] are added to each symbol's, the right one's being 10."""
+    """Copies the source. The score of the right symbol is 10, and `scores` [V] are added to all."""
 
     scores: Any
 
@@ -36,7 +36,7 @@ class Parrot(NamedTuple):
 
 
 def parrot(problem: Any = PROBLEM, decoder: Any = None, scores: Any = 0.0) -> Trained:
-    """The run of a parrot on a problem."""
+    """A run whose model is a parrot."""
     V = problem.shape.target_vocabulary
     model = Parrot(np.broadcast_to(np.asarray(scores, np.float32), V))
     return Trained(change(EXPERIMENT, decoder=decoder), problem, model)

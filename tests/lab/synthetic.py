@@ -1,12 +1,14 @@
-"""Run folders made up of smooth formulas and seeded noise: what a page is drawn from, without training."""
+"""Run folders with formulas and seeded noise as results, from which a page is drawn without training."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attnlab.lab.results.declared import entries
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.statistics import summary
+from tests.lab.metrics import declared
 
 LANGUAGES = (
     *("ar", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it"),
@@ -17,7 +19,7 @@ TARGET = [*"2024-03-05", "⏹"]
 
 
 def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, **more: Any) -> Path:
-    """A finished study of several variants in `home`; what a variant gives goes to `write_run`."""
+    """A finished study of several variants in `home`. `variants` has the arguments of `write_run` by variant."""
     if variants is None:
         variants = {"softmax": {"mean": 0.991}, "linear": {"mean": 0.969, "offset": 1.3}}
     for n, (variant, changes) in enumerate(variants.items()):
@@ -26,7 +28,7 @@ def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, *
 
 
 def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
-    """Give a folder another `experiment.json`, as whose its other files are sealed anew."""
+    """Replace `experiment.json`, and renew the checksums of the other files."""
     kept = {name: found for name in ("environment", "result", "maps") if (found := run.read(name)) is not None}
     rows = run.metrics()
     run.write("experiment", experiment)
@@ -37,14 +39,17 @@ def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
 
 
 def retell(run: RunFolder, metric: str, times: float) -> None:
-    """Give a finished run another headline metric, of which less is better, so many times as large as its own was."""
+    """Replace the headline metric of a finished run by one where lower is better, `times` as large."""
     named = lambda key: key.replace("exact_match", metric)
     result, rows = run.read("result") or {}, run.metrics()
     scaled = {
         named(key): summary(times * np.array(found["values"])) if "exact_match" in key else found
         for key, found in result["metrics"].items()
     }
-    run.write("result", result | {"metrics": scaled, "metric": metric, "higher": False})
+    run.write(
+        "result",
+        result | {"metrics": scaled, "declared": entries(map(declared, scaled)), "metric": metric, "higher": False},
+    )
     run.file("metrics").unlink()
     scale = lambda key, value: times * value if key == "valid.exact_match" else value
     run.append_metrics([{named(key): scale(key, value) for key, value in row.items()} for row in rows])
@@ -129,6 +134,7 @@ def result(random, mean, spread, seeds, steps, groups, diverged) -> dict[str, An
             metrics[f"exact_match.{group}"] = summary(np.clip(share + noise, 0, 1))
     return {
         "metrics": metrics,
+        "declared": entries(map(declared, ["loss", *metrics])),
         "metric": "exact_match",
         "higher": True,
         "seeds": list(seeds),
@@ -149,7 +155,7 @@ def result(random, mean, spread, seeds, steps, groups, diverged) -> dict[str, An
 
 
 def _by_rate(random, mean, spread, seeds, rates) -> dict[str, Any]:
-    """Validation at each rate: the worse, the further from the first; the last seed diverges at ten times that."""
+    """Validation at each rate, worse with its distance from the first. The last seed diverges at ten times that."""
     entries, lost = [], []
     for rate in rates:
         away = abs(np.log10(rate / rates[0]))
@@ -180,7 +186,7 @@ def _rows(random, mean, offset, seeds, last, diverged) -> list[dict[str, Any]]:
 
 
 def _maps(random, source: str, offset: float) -> dict[str, Any]:
-    """Heads that read along the input, more or less sharply."""
+    """Heads that attend along the diagonal, more or less sharply."""
     columns, rows = np.arange(len(source)), np.linspace(len(source) - 1, 0, len(TARGET))
     layers = []
     for sharpness in (0.3, 1.0):

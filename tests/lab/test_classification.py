@@ -1,4 +1,4 @@
-"""What sorts, and draws what it answers, from its study to its page: images by patches, and sentences in two phases."""
+"""Studies of classification and image generation, from the study to its page."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def figures(tmp_path_factory):
     return run(study, tmp_path_factory.mktemp("runs"))
 
 
-def test_images_leave_maps_of_their_patches_and_pictures(figures):
+def test_image_classification_writes_maps_of_patches_and_pictures(figures):
     folder = RunFolder(figures.folder / "base")
     maps = folder.read("maps") or {}
     assert maps["kind"] == "encoder"
@@ -43,7 +43,7 @@ def test_images_leave_maps_of_their_patches_and_pictures(figures):
     assert "<h2>Answers</h2>" in page
 
 
-def test_a_trained_model_is_asked_about_one_image(figures):
+def test_sample_and_inspect_of_one_image(figures):
     place = figures.folder / "base"
     model, problem = load(place)
     found = sample(place, "test:3")
@@ -54,7 +54,7 @@ def test_a_trained_model_is_asked_about_one_image(figures):
     assert "encoder 1 attention" in inside["training"][-1]["parts"]
 
 
-def test_two_phases_are_one_run_and_steps_that_only_prepare_are_refused(tmp_path):
+def test_pretraining_and_training_are_one_run_and_pretraining_alone_is_refused(tmp_path):
     task = Questions(masked=1, buckets=1)
     model = Bert(width=8, heads=2, layers=1, feedforward=8)
     study = Study(Experiment(task=task, model=model, train=TRAIN), name="questions")
@@ -77,7 +77,7 @@ PAINTED = Generation(images=FIGURES, latent=3, samples=8, classifier_steps=2)
 
 
 @pytest.mark.parametrize("mechanism", [Linear(), None])
-def test_what_makes_images_shows_where_its_places_look(mechanism, tmp_path):
+def test_image_generation_has_maps_if_the_model_has_attention(mechanism, tmp_path):
     model = SAGAN(width=8, mechanism=mechanism)
     made = run(Study(Experiment(task=PAINTED, model=model, train=TRAIN), name="made"), tmp_path)
     kept = RunFolder(made.folder / "base").read("maps")

@@ -1,4 +1,4 @@
-"""A study from its plan to its page, as small as it can be."""
+"""A small study from its plan to its page."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ from attnlab.lab.study.variation import Variation, over
 from attnlab.lab.trained.sample import sample
 from attnlab.lab.trained.translate import translate
 from attnlab.mechanisms import Linear, Mechanism, Softmax, Wrapper
-from attnlab.models import AssociativeMemory
+from attnlab.models import MODELS, AssociativeMemory
 from attnlab.storage.json_file import FolderError
 from attnlab.storage.lock import LockedError
 from attnlab.system.signals import UNBEGUN, Interrupted
@@ -39,10 +39,12 @@ from attnlab.training.progress import Silent
 from attnlab.training.trainer import Trainer
 from tests.small import EXPERIMENT, TINY
 from tests.storage.test_lock import HOLD
+from tests.training.toy import Bigram
 
 STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
 
 EIGHT = TINY | {"train.steps": 8}
+QUICKLY = replace(STUDY, base=change(EXPERIMENT, **EIGHT))  # compiled in next to no time; it has no maps
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def finished(tmp_path_factory):
     return out, run(STUDY, out, command="attnlab run small.py")
 
 
-def test_a_study_leaves_its_folders_and_its_page(finished):
+def test_a_study_writes_its_folders_and_its_page(finished):
     out, results = finished
     assert results.code == 0
     assert results.report == out / "small" / "report.html"
@@ -89,14 +91,14 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
             assert {"step", "seed", "loss"} <= set(json.loads(line))
 
 
-def test_what_is_done_is_not_done_again(finished):
+def test_a_finished_run_is_not_repeated(finished):
     out, _ = finished
     before = (out / "small" / "softmax" / "result.json").stat().st_mtime_ns
     run(STUDY, out)
     assert (out / "small" / "softmax" / "result.json").stat().st_mtime_ns == before
 
 
-def test_another_configuration_is_refused_naming_what_differs_and_nothing_is_touched(finished):
+def test_another_configuration_is_refused_with_its_differences_and_no_file_changes(finished):
     out, _ = finished
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     other = replace(STUDY, base=change(EXPERIMENT, **{"model.width": 16}))
@@ -107,7 +109,7 @@ def test_another_configuration_is_refused_naming_what_differs_and_nothing_is_tou
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
 
-def test_who_is_stopped_before_any_variant_began_is_told_so(tmp_path, monkeypatch):
+def test_an_interruption_before_the_first_variant_says_so(tmp_path, monkeypatch):
     def stopped(*args, **how):
         raise Interrupted(signal.SIGINT, "with nothing left to save")
 
@@ -130,17 +132,17 @@ def test_seconds_are_measured_anew_where_all_variants_are_fresh(tmp_path, monkey
     assert seen == [True, False]
 
 
-def test_a_preview_gives_way_to_the_real_run(tmp_path):
-    study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
+def test_a_real_run_replaces_a_preview(tmp_path):
+    study = replace(QUICKLY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
     run(study, tmp_path, quick=True)
     assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 4
     run(study, tmp_path)
-    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 12
-    with pytest.raises(ValueError, match=r"train.steps was 12, now 4"):
+    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 8
+    with pytest.raises(ValueError, match=r"train.steps was 8, now 4"):
         run(study, tmp_path, quick=True)
 
 
-def test_a_trained_run_loads_and_answers(finished):
+def test_a_trained_run_loads_and_decodes(finished):
     out, _ = finished
     model, problem = load(out / "small" / "linear")
     answer = problem.answer(model, problem.encode_prompt("1 2 3"))
@@ -150,8 +152,10 @@ def test_a_trained_run_loads_and_answers(finished):
     assert np.shape(found["map"]) == (len(found["target"]), 4)
 
 
-def test_a_test_is_answered_by_the_decoder_and_the_mean_model(tmp_path):
-    experiment = replace(change(EXPERIMENT, **{"train.average": 2, "train.seeds": 1}), decoder=Beam(size=2))
+def test_the_test_uses_the_decoder_and_the_mean_model(tmp_path, monkeypatch):
+    monkeypatch.setitem(MODELS, "bigram", Bigram())
+    experiment = change(EXPERIMENT, **{"model": Bigram(), "train.average": 2, "train.seeds": 1})
+    experiment = replace(experiment, decoder=Beam(size=2))
     run(Study(experiment, name="beam"), tmp_path)
     result = RunFolder(tmp_path / "beam" / "base").read("result")
     model, problem = load(tmp_path / "beam" / "base")
@@ -169,13 +173,14 @@ def test_a_test_is_answered_by_the_decoder_and_the_mean_model(tmp_path):
 
 
 def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, monkeypatch):
-    experiment = change(EXPERIMENT, **{"train.patience": 3, "train.evaluate_every": 4, "train.save_every": 4})
+    sizes = {"train.steps": 12, "train.evaluate_every": 4, "train.save_every": 4}
+    experiment = change(EXPERIMENT, **TINY | sizes | {"train.patience": 3})
     scores, evaluate = iter([[0.2, 0.3], [0.5, 0.1], [0.4, 0.0]]), Trainer.evaluate
 
     def given(trainer, model, part, *rest):
         if part == "test":
             return evaluate(trainer, model, part, *rest)
-        return [{"exact_match": score} for score in next(scores)]
+        return [{"loss": 1 - score} for score in next(scores)]
 
     monkeypatch.setattr(Trainer, "evaluate", given)
     run(Study(replace(experiment, train=replace(experiment.train, keep_last=3)), name="patient"), tmp_path)
@@ -199,7 +204,7 @@ def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, 
     ],
     ids=["draws", "none", "not-decoded"],
 )
-def test_a_decoder_that_cannot_answer_is_refused_before_anything_trains(tmp_path, decoder, task, line):
+def test_an_unsuitable_decoder_is_refused_before_training(tmp_path, decoder, task, line):
     model = EXPERIMENT.model if task is EXPERIMENT.task else AssociativeMemory()
     with pytest.raises(ValueError, match=line):
         run(Study(replace(EXPERIMENT, task=task, model=model, decoder=decoder)), tmp_path)
@@ -216,15 +221,16 @@ def test_an_altered_checkpoint_is_refused(finished, tmp_path):
         load(tmp_path / "softmax")
 
 
-def test_what_a_study_would_cost_is_known_without_running_it():
+def test_describe_counts_costs_without_training():
     softmax, linear = describe(STUDY)
     assert softmax["parameters"] == linear["parameters"] > 0
     assert softmax["flops"] > 0
     assert softmax["variant"] == "softmax"
 
 
-def test_of_several_rates_the_best_on_validation_is_taken_and_divergence_is_told(tmp_path):
-    study = Study(change(EXPERIMENT, **{"train.learning_rate": (3e-3, 1e38), "train.clip": 0.0}), name="rates")
+def test_the_best_rate_on_validation_is_chosen_and_divergence_is_reported(tmp_path):
+    rates = {"train.learning_rate": (3e-3, 1e38), "train.clip": 0.0}
+    study = Study(change(EXPERIMENT, **EIGHT | rates), name="rates")
     results = run(study, tmp_path)
     result = RunFolder(tmp_path / "rates" / "base").read("result")
     assert results.code == 5
@@ -235,7 +241,7 @@ def test_of_several_rates_the_best_on_validation_is_taken_and_divergence_is_told
 ONE = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()))
 
 
-def test_a_run_is_asked_without_its_data(finished, monkeypatch):
+def test_sample_and_translate_do_not_need_the_data(finished, monkeypatch):
     out, _ = finished
     folder = out / "small" / "linear"
     answer = sample(folder, "1 2 3")["answer"]
@@ -256,8 +262,22 @@ def test_a_run_is_asked_without_its_data(finished, monkeypatch):
 
 @pytest.fixture
 def copied(finished, tmp_path):
-    """The finished study, for a test to spoil."""
+    """A copy of the finished study, for a test to change."""
     shutil.copytree(finished[0], tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+@pytest.fixture(scope="module")
+def quickly(tmp_path_factory):
+    out = tmp_path_factory.mktemp("quickly")
+    run(QUICKLY, out)
+    return out
+
+
+@pytest.fixture
+def copied_quickly(quickly, tmp_path):
+    """A finished study that takes no time to train again."""
+    shutil.copytree(quickly, tmp_path / "runs")
     return tmp_path / "runs"
 
 
@@ -282,7 +302,7 @@ def test_other_data_are_refused(copied, done):
         load(folder)
 
 
-def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
+def test_a_vocabulary_that_differs_from_the_data_is_refused(copied):
     folder = copied / "small" / "softmax"
     altered(folder / "vocabulary.json", lengths=[400, 400])
     with pytest.raises(DataError, match=r"vocabulary.json: 'lengths' differs from that of the data, so the run was"):
@@ -303,18 +323,19 @@ def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
 
 
 @pytest.mark.parametrize("name", ["experiment", "result"])
-def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied, name):
-    path = copied / "small" / "softmax" / f"{name}.json"
+def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied_quickly, name):
+    path = copied_quickly / "small" / "softmax" / f"{name}.json"
+    one = replace(QUICKLY, vary=ONE.vary)
     path.write_text("{")
-    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove only that file|set --out DIR to train)"):
-        run(ONE, copied)
-    with pytest.raises(FolderError, match=r"(remove only that file|set --out DIR to train)"):
+    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove only that file|train the run again)"):
+        run(one, copied_quickly)
+    with pytest.raises(FolderError, match=r"(remove only that file|train the run again)"):
         load(path.parent)
-    assert run(ONE, copied, fresh=True).code == 0
+    assert run(one, copied_quickly, fresh=True).code == 0
     assert RunFolder(path.parent).read(name)
 
 
-def test_numbers_that_jax_would_not_compute_in_are_refused(tmp_path):
+def test_float64_without_x64_is_refused(tmp_path):
     study = replace(ONE, base=change(EXPERIMENT, **{"model.dtype": "float64"}))
     for act in (lambda: run(study, tmp_path), lambda: describe(study)):
         with pytest.raises(ValueError, match=r"^model.dtype=float64 needs 64-bit numbers: set JAX_ENABLE_X64=1$"):
@@ -322,7 +343,7 @@ def test_numbers_that_jax_would_not_compute_in_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_held_folder_is_refused_before_anything_trains(tmp_path):
+def test_a_locked_folder_is_refused_before_training(tmp_path):
     held = tmp_path / "small" / "linear"
     held.mkdir(parents=True)
     with subprocess.Popen(
@@ -336,7 +357,7 @@ def test_a_held_folder_is_refused_before_anything_trains(tmp_path):
     assert not (tmp_path / "small" / "softmax").exists()
 
 
-def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
+def test_an_unwritable_folder_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file" / "below", "/proc/nowhere"):
         with pytest.raises(FolderError, match=f"^{out}/small/") as refused:
@@ -344,14 +365,14 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
         assert refused.value.exit_code == 4
 
 
-def test_what_was_done_before_is_told_under_its_own_name_alone(copied, capsys):
-    shutil.rmtree(copied / "small" / "softmax")
-    run(STUDY, copied, progress=Plain(sys.stderr))
+def test_a_finished_variant_is_reported_once_under_its_own_name(copied_quickly, capsys):
+    shutil.rmtree(copied_quickly / "small" / "softmax")
+    run(QUICKLY, copied_quickly, progress=Plain(sys.stderr))
     lines = [line for line in capsys.readouterr().err.splitlines() if "already finished" in line]
-    assert lines == [f"linear: already finished, in {copied}/small/linear"]
+    assert lines == [f"linear: already finished, in {copied_quickly}/small/linear"]
 
 
-def test_while_variants_are_checked_that_is_told_and_nothing_else(tmp_path, untrained):
+def test_only_the_status_line_is_shown_while_variants_are_checked(tmp_path, untrained):
     told = []
 
     class Heard(Silent):
@@ -369,13 +390,13 @@ def test_while_variants_are_checked_that_is_told_and_nothing_else(tmp_path, untr
     assert told[2].startswith("matched to softmax, the base of the study: parameters")
 
 
-def test_how_variants_were_chosen_is_told_before_any_is_trained(tmp_path, untrained, capsys):
+def test_the_selection_of_variants_is_reported_before_training(tmp_path, untrained, capsys):
     run(apply(STUDY, ["model.mechanism=linear"]), tmp_path, progress=Plain(sys.stderr))
     first, *_ = capsys.readouterr().err.splitlines()
     assert first == "model.mechanism=linear selects 1 of 2 variants: linear"
 
 
-def test_a_preview_says_that_its_numbers_mean_nothing(tmp_path, untrained, capsys):
+def test_a_preview_is_announced_as_not_meaningful(tmp_path, untrained, capsys):
     run(STUDY, tmp_path, quick=True, progress=Plain(sys.stderr))
     first, *_ = capsys.readouterr().err.splitlines()
     assert first == "this is a preview of a few steps; its numbers are not meaningful"
@@ -386,13 +407,13 @@ def test_a_preview_says_that_its_numbers_mean_nothing(tmp_path, untrained, capsy
     assert first == "this is a preview of a few steps and of 4 of the 5 variants; its numbers are not meaningful"
 
 
-def test_a_preview_keeps_a_count_of_seeds_a_count():
+def test_a_preview_reduces_the_seeds():
     study = Study(change(EXPERIMENT, **{"train.seeds": 5}), name="small")
     assert study.preview["train.seeds"] == 2
     assert replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)})).preview["train.seeds"] == (7, 8)
 
 
-def test_a_preview_takes_no_mean_of_checkpoints_that_there_will_not_be():
+def test_a_preview_does_not_average_checkpoints():
     study = Study(
         change(EXPERIMENT, **{"train.steps": 1000, "train.save_every": 500, "train.average": 2}), name="small"
     )
@@ -400,7 +421,7 @@ def test_a_preview_takes_no_mean_of_checkpoints_that_there_will_not_be():
     assert study.variants()["base"].train.average == 2
 
 
-def test_a_preview_of_many_variants_has_some_from_first_to_last():
+def test_a_preview_of_many_variants_takes_evenly_spaced_ones():
     rates = {f"rate-{n:02}": 1e-3 * n for n in range(1, 41)}
     study = Study(EXPERIMENT, over("train.learning_rate", **rates), name="small")
     assert list(preview(study).variants()) == ["rate-01", "rate-11", "rate-21", "rate-31"]
@@ -408,7 +429,7 @@ def test_a_preview_of_many_variants_has_some_from_first_to_last():
     assert list(preview(few).variants()) == list(few.variants())
 
 
-def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_path, monkeypatch, capsys):
+def test_after_a_failure_the_other_variants_train_and_the_page_is_written(tmp_path, monkeypatch, capsys):
     from attnlab.lab.execution import variant as execution
 
     def failing(plan, *rest):
@@ -432,7 +453,7 @@ def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_p
     assert run(study, tmp_path).code == 0
 
 
-def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
+def test_changed_user_code_is_refused(tmp_path, monkeypatch):
     from attnlab.lab.study import user_code
 
     study = Study(change(EXPERIMENT, **EIGHT), name="edited")
@@ -449,7 +470,7 @@ def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
     run(study, tmp_path, fresh=True)
 
 
-def test_a_preview_of_some_leaves_real_runs_in_their_place(tmp_path):
+def test_a_preview_keeps_real_runs_of_other_variants(tmp_path):
     five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
     study = Study(change(EXPERIMENT, **EIGHT), five, name="previewed", quick={"train.steps": 4, "train.warmup": 2})
     assert list(preview(study).variants()) == ["a", "b", "c", "d"]
@@ -459,7 +480,7 @@ def test_a_preview_of_some_leaves_real_runs_in_their_place(tmp_path):
     assert found == dict.fromkeys("abcde", True)
 
 
-def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(copied):
+def test_a_folder_copied_to_the_name_of_another_variant_is_refused(copied):
     home = copied / "small"
     answer = sample(home / "softmax", "1 2 3")["answer"]
     shutil.rmtree(home / "linear")
@@ -476,7 +497,7 @@ def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(c
     load(shutil.move(home / "linear", copied / "elsewhere"))
 
 
-def test_what_is_in_no_registry_is_refused_before_anything_is_loaded_measured_or_written(tmp_path, monkeypatch):
+def test_an_unregistered_class_is_refused_before_data_are_loaded(tmp_path, monkeypatch):
     @dataclass(frozen=True)
     class Mine(Wrapper):
         mechanism: Mechanism = Linear()

@@ -1,4 +1,4 @@
-"""A study of each kind of problem that is not one sequence to another, from its plan to its page."""
+"""A study of each kind of task without target sequences, from its plan to its page."""
 
 import pytest
 
@@ -36,7 +36,7 @@ STUDIES = {
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_it_runs_to_its_page_and_is_asked(name, tmp_path):
+def test_a_study_of_this_task_runs_and_can_be_sampled(name, tmp_path):
     experiment, metric, steps, question, state = STUDIES[name]
     results = run(Study(experiment, name=name, published={"base": 0.25}), tmp_path)
     folder = RunFolder(tmp_path / name / "base")
@@ -55,7 +55,7 @@ def test_it_runs_to_its_page_and_is_asked(name, tmp_path):
     )
 
 
-def test_a_model_that_never_looks_back_leaves_no_map(tmp_path):
+def test_a_model_without_attention_has_no_map(tmp_path):
     experiment = Experiment(TASK, Seq2Seq(width=4), TRAIN)
     results = run(Study(experiment, name="forgetful"), tmp_path)
     assert results.code == 0

@@ -1,4 +1,4 @@
-"""A run's folder with checkpoints, as a stopped run leaves it; nothing is trained."""
+"""The folder of a stopped run with checkpoints, without training."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,9 @@ from tests.lab.parrot import PROBLEM
 
 
 def run(folder: Path, experiment, seed=0, diverged=(), scale=0.5, problem=PROBLEM) -> Path:
-    """A folder of the experiment on a problem, the small one, with checkpoints at steps 6 and 12; the folder.
+    """Write a run folder of the experiment with checkpoints at steps 6 and 12, and return it.
 
-    Their models are drawn on the host, that of step 6 half as large; the lanes in `diverged` have diverged.
+    Their parameters are random, those of step 6 half as large. The lanes in `diverged` have diverged.
     """
     made, train = RunFolder(folder), experiment.train
     folder.mkdir(parents=True)
@@ -43,7 +43,7 @@ def run(folder: Path, experiment, seed=0, diverged=(), scale=0.5, problem=PROBLE
 
 
 def shapes(experiment, problem=PROBLEM):
-    """The state of its training, as shapes."""
+    """The training state of the experiment, as shapes."""
     create = lambda key: experiment.model.create(key, problem.shape)
     return jax.eval_shape(Trainer(create, problem, experiment.train).start)
 

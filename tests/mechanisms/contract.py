@@ -96,11 +96,6 @@ def _learned(mechanism, seed):
         return jax.device_get(mechanism.initial(jax.random.key(seed), K, V)) | constants
 
 
-def tokens_of(mechanism, extras):
-    """The extras that come with key tokens."""
-    return {name: value for name, value in extras.items() if name in per_token(mechanism)}
-
-
 def cut(mechanism, extras, keys, queries=None):
     """The extras restricted to some keys and to some queries, which are those of the keys if not given."""
     rows = dict.fromkeys(mechanism.tokens, keys) | dict.fromkeys(

@@ -70,7 +70,7 @@ def test_what_cannot_be_is_refused():
         CNN(dropout=1.0)
     with pytest.raises(ValueError, match=r"model.scales=3 halves images of 6 × 5 to less than one pixel"):
         CNN(scales=3).create(jax.random.key(0), SHAPE)
-    with pytest.raises(ValueError, match=r"model=CNN sorts images, and this task's data are others"):
+    with pytest.raises(ValueError, match=r"model=CNN classifies images, and this task's data are others"):
         CNN().create(jax.random.key(0), Classes(Tokens(9, 9), 2))
     with pytest.raises(ValueError, match=r"model=CNN needs data with source, classes"):
         CNN().create(jax.random.key(0), Tokens(9, 9))

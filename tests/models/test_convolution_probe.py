@@ -36,7 +36,7 @@ def constructed():
 
 
 def test_it_is_one_of_the_models():
-    assert MODELS["filter"] == ConvolutionProbe()
+    assert MODELS["convolution-probe"] == ConvolutionProbe()
 
 
 def test_self_attention_contains_convolution():

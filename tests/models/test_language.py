@@ -25,7 +25,7 @@ def made(**fields):
 
 
 def test_the_data_of_another_model_are_refused():
-    for name in ("transformer", "seq2seq", "retriever"):
+    for name in ("transformer", "seq2seq", "associative-memory"):
         with pytest.raises(
             ValueError, match=r"^model=.* needs data with .*, but this task's data have vocabulary, length"
         ):

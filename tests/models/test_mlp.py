@@ -40,5 +40,5 @@ def test_what_cannot_be_is_refused():
         MLP(width=0)
     with pytest.raises(ValueError, match=r"model.dropout=-0.1 must be at least 0"):
         MLP(dropout=-0.1)
-    with pytest.raises(ValueError, match=r"model=MLP sorts images, and this task's data are others"):
+    with pytest.raises(ValueError, match=r"model=MLP classifies images, and this task's data are others"):
         MLP().create(jax.random.key(0), Classes(Frames(4, 9), 2))

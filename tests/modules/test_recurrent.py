@@ -11,7 +11,8 @@ import pytest
 from attnlab.analysis.maps import with_maps
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.mechanisms.pairwise import Pairwise
-from attnlab.modules.recurrent import RecurrentAttention, RecurrentLayer
+from attnlab.modules.recurrent import RecurrentLayer
+from attnlab.modules.recurrent_attention import RecurrentAttention
 from attnlab.ops.cell import CELLS
 from attnlab.ops.mask import KeyPadding
 from attnlab.ops.score import additive, concat, general

@@ -51,16 +51,6 @@ def test_the_worked_self_attention_scaled():
     np.testing.assert_allclose(masked_softmax(scaled_dot(q, k), allowed) @ v, y, atol=5e-9)
 
 
-def test_the_worked_sequence_to_sequence_attention():
-    state = jnp.array([[10.0, 5, 10]])
-    encoded = jnp.array([[0.0, 1, 1], [5, 0, 1], [1, 1, 0], [0, 5, 1]])
-    scores = dot(state, encoded)
-    np.testing.assert_array_equal(scores, [[15, 60, 15, 35]])
-    weights = masked_softmax(scores, jnp.ones((1, 4), bool))
-    np.testing.assert_allclose(weights, [[0, 1, 0, 0]], atol=5e-10)
-    np.testing.assert_allclose(weights @ encoded, [[5, 0, 1]], atol=5e-9)
-
-
 def test_shifting_a_row_of_scores_changes_nothing():
     scores = jax.random.normal(jax.random.key(0), (4, 6))
     allowed = jax.random.bernoulli(jax.random.key(1), 0.7, (4, 6))

@@ -1,4 +1,4 @@
-"""Any flipped bit of a sealed object or row is found, and so is what was lost, moved or taken from another."""
+"""Checksums detect every flipped bit, and lost, moved or foreign rows."""
 
 import json
 
@@ -28,14 +28,14 @@ def test_every_flipped_bit_of_an_object_is_found(content):
             assert is_broken(flipped(found, at, bit), b"run"), (at, bit)
 
 
-def test_a_cut_object_and_that_of_another_owner_are_found():
+def test_a_truncated_object_and_another_owner_are_detected():
     found = with_checksum(OBJECTS[1], b"one")
     assert all(is_broken(found[:at], b"one") for at in range(len(found)))
     assert "belongs to another run" in (is_broken(found, b"other") or "")
     assert is_broken(found)
 
 
-def test_what_was_never_sealed_says_so():
+def test_a_missing_checksum_is_reported():
     assert "the checksum sha256 is missing" in (is_broken(b'{"a": 1}') or "")
     assert "the checksum crc32 is missing" in (is_row_broken(b'{"a": 1}') or "")
     assert checksum(b'{"a": 1}') == b""
@@ -52,7 +52,7 @@ def test_every_flipped_bit_of_a_row_is_found():
             assert is_row_broken(flipped(second, at, bit), first), (at, bit)
 
 
-def test_rows_lost_twice_or_in_another_order_are_found():
+def test_lost_repeated_and_reordered_rows_are_detected():
     rows = [b"run"]
     for step in range(4):
         rows.append(row_with_checksum(b'{"step": %d}' % step, rows[-1]))

@@ -16,7 +16,7 @@ from attnlab.storage.json_file import FolderError, check_place, check_target
         ("--json", "nowhere/a.json", ": the folder {}/nowhere does not exist"),
     ],
 )
-def test_where_no_file_can_be_is_told_beforehand(tmp_path, option, name, words):
+def test_an_impossible_output_file_is_refused_beforehand(tmp_path, option, name, words):
     (tmp_path / "folder.html").mkdir()
     line = re.escape(f"{option} {tmp_path / name}") + " ?" + re.escape(words.format(tmp_path))
     with pytest.raises(ValueError, match=line):
@@ -26,7 +26,7 @@ def test_where_no_file_can_be_is_told_beforehand(tmp_path, option, name, words):
 
 
 @pytest.mark.parametrize("check", [check_target, check_place])
-def test_where_the_system_refuses_a_file_is_told_beforehand_and_what_is_there_stays(tmp_path, check):
+def test_an_unwritable_output_file_is_refused_beforehand_and_an_existing_one_is_unchanged(tmp_path, check):
     with pytest.raises(FolderError, match=r"/proc/a\.json: "):
         check("--json", Path("/proc/a.json"))
     (tmp_path / "a.json").write_text("{}")

@@ -42,7 +42,7 @@ def test_a_folder_that_another_process_holds_is_refused_naming_it(tmp_path):
         assert [note.split(", started")[0] for note in notes] == said
 
 
-def test_a_lock_is_let_go_and_its_file_is_empty_then(tmp_path):
+def test_a_released_lock_leaves_an_empty_file(tmp_path):
     for _ in range(2):
         with locked(tmp_path):
             assert str(os.getpid()) in (tmp_path / "lock").read_text()
@@ -52,7 +52,7 @@ def test_a_lock_is_let_go_and_its_file_is_empty_then(tmp_path):
     assert (tmp_path / "lock").read_text() == ""
 
 
-def test_what_a_crash_left_in_it_does_no_harm(tmp_path):
+def test_arbitrary_content_of_the_lock_file_is_harmless(tmp_path):
     (tmp_path / "lock").write_bytes(b"\xff\x00\x1b[2J" + b"x" * 5000)
     notes = []
     with locked(tmp_path, notes.append):
@@ -61,7 +61,7 @@ def test_what_a_crash_left_in_it_does_no_harm(tmp_path):
     assert notes[0].isprintable()
 
 
-def test_a_disk_that_knows_no_locks_is_named(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch):
     def refuse(*given):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -72,7 +72,7 @@ def test_a_disk_that_knows_no_locks_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("befalls", ["removed", "moved", "replaced", "its folder's folder"])
-def test_a_folder_that_is_no_longer_there_is_noticed(tmp_path, befalls):
+def test_a_folder_that_was_moved_or_removed_is_noticed(tmp_path, befalls):
     folder = tmp_path / "runs" / "a"
     folder.mkdir(parents=True)
     with locked(folder) as held:

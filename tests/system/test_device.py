@@ -6,26 +6,26 @@ import pytest
 from attnlab.system.device import use
 
 
-def test_left_to_jax():
+def test_no_device_leaves_the_choice_to_jax():
     before = jax.config.jax_platforms
     use(None)
     assert jax.config.jax_platforms == before
 
 
-def test_the_cpu_is_always_there():
+def test_the_cpu_is_always_available():
     before = jax.config.jax_platforms
     use("cpu")
     assert jax.config.jax_platforms == "cpu"
     jax.config.update("jax_platforms", before)
 
 
-def test_what_is_not_known():
+def test_an_unknown_device_is_refused():
     with pytest.raises(ValueError, match=r"^--device='cuda' is not known.*known: cpu, gpu, tpu$"):
         use("cuda")
 
 
 @pytest.mark.parametrize("device", ["gpu", "tpu"])
-def test_what_is_not_there_says_what_to_install(device):
+def test_a_missing_device_names_what_to_install(device):
     if any(found.platform == device for found in jax.devices()):
         pytest.skip(f"there is a {device} here")
     before = jax.config.jax_platforms
@@ -36,14 +36,14 @@ def test_what_is_not_there_says_what_to_install(device):
 
 
 @pytest.mark.parametrize(("processes", "expected"), [(1, None), (2, "false")])
-def test_several_processes_leave_one_another_memory(processes, expected, monkeypatch):
+def test_several_processes_allocate_memory_on_demand(processes, expected, monkeypatch):
     monkeypatch.setitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE", "")  # so that it is put back
     monkeypatch.delitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE")
     use(None, processes)
     assert os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") == expected
 
 
-def test_who_said_what_is_to_be_taken_is_heard(monkeypatch):
+def test_an_explicit_preallocation_is_kept(monkeypatch):
     monkeypatch.setitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE", "true")
     use(None, 2)
     assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "true"

@@ -1,4 +1,4 @@
-"""What a first and a second signal do; a process of its own where it would end ours."""
+"""The effect of a first and a second signal. Tests that would end this process use another one."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ with raised("before the first step", tell) if "raised" in sys.argv else collecte
 
 @contextmanager
 def busy(*how):
-    """A process that stands within a library, where it hears of signals."""
+    """A process that waits in a library while a signal arrives."""
     command = [sys.executable, "-c", BUSY, *how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -40,7 +40,7 @@ def busy(*how):
 
 @pytest.fixture(autouse=True)
 def heard(monkeypatch):
-    """Where the tests run in the background, SIGINT may be ignored; here it is not."""
+    """Enable SIGINT, which is ignored if the tests run in the background."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
     for number in before:
         if before[number] == signal.SIG_IGN:
@@ -61,7 +61,7 @@ def test_signals_are_collected_and_handlers_put_back():
 
 @pytest.mark.parametrize("how", ["collected", "raised"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_first_one_is_answered_and_a_second_one_ends_the_process_even_within_a_library(number, code, how):
+def test_the_first_signal_is_reported_and_the_second_ends_the_process_even_in_a_library(number, code, how):
     with busy(how) as process:
         process.send_signal(number)
         assert process.stdout.readline() == {"collected": FINISHING, "raised": WAITING}[how] + "\n"
@@ -71,7 +71,7 @@ def test_a_first_one_is_answered_and_a_second_one_ends_the_process_even_within_a
         assert process.stderr.read() == f"attnlab: stopped at once by {name}; work since the last save is lost\n"
 
 
-def test_a_closed_terminal_hangs_up_twice_and_schedulers_warn_often():
+def test_repeated_signals_of_a_terminal_or_scheduler_do_not_end_the_process():
     """Only what a person types, or sends to end the process, counts as a second one."""
     with busy("collected") as process:
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGXCPU, signal.SIGXCPU, signal.SIGUSR1, signal.SIGTERM):
@@ -118,7 +118,7 @@ def test_each_signal_that_asks_to_stop_is_collected_and_raised_with_a_shells_exi
     assert stopped.value.exit_code == 128 + number
 
 
-def test_what_names_the_place_is_nearer_than_what_handles_the_signal():
+def test_located_replaces_the_message_of_the_handler():
     def work():
         with raised("elsewhere"), located(lambda: "before the first step"):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -128,7 +128,7 @@ def test_what_names_the_place_is_nearer_than_what_handles_the_signal():
         work()
 
 
-def test_within_a_section_that_raises_one_that_collects_is_told_at_once_and_the_outer_one_hears_again():
+def test_collected_within_raised_reports_at_once_and_restores_the_outer_handler():
     said = []
 
     def work():
@@ -145,7 +145,7 @@ def test_within_a_section_that_raises_one_that_collects_is_told_at_once_and_the_
     assert said == [FINISHING, [signal.SIGTERM]]
 
 
-def test_elsewhere_than_in_training_it_is_raised_and_swallowed_by_nobody():
+def test_outside_of_training_a_signal_raises_interrupted():
     def work():
         with raised("with all saved"), suppress(Exception):
             os.kill(os.getpid(), signal.SIGINT)
@@ -156,7 +156,7 @@ def test_elsewhere_than_in_training_it_is_raised_and_swallowed_by_nobody():
 
 
 @pytest.mark.parametrize("seconds", [0, 20])
-def test_one_that_comes_within_a_finaliser_is_raised_when_that_is_over(seconds):
+def test_a_signal_in_a_finalizer_is_raised_afterwards(seconds):
     class Dying:
         def __del__(self):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -175,7 +175,7 @@ def test_one_that_comes_within_a_finaliser_is_raised_when_that_is_over(seconds):
     time.sleep(0.1)  # nothing comes behind it
 
 
-def test_in_another_thread_signals_are_not_ours():
+def test_signals_are_not_handled_in_another_thread():
     found = []
 
     def work():
@@ -188,7 +188,7 @@ def test_in_another_thread_signals_are_not_ours():
     assert found == [[]]
 
 
-def test_nothing_is_left_open():
+def test_no_descriptor_is_left_open():
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     for _ in range(20):
         with collected():

@@ -63,13 +63,13 @@ def test_the_model_is_the_mean_of_them_and_training_goes_on_from_the_last(tmp_pa
     assert alone.state.mean is None
 
 
-def test_before_the_first_of_them_it_is_the_last_model(tmp_path):
+def test_before_the_first_averaged_step_it_is_the_last_model(tmp_path):
     fitted = train(tmp_path, [], THREE)
     assert averaged(THREE, fitted.state, 89) is fitted.state.model
     assert averaged(THREE, fitted.state, 90) is fitted.state.mean
 
 
-def test_interrupted_between_them_and_resumed_it_is_the_same(tmp_path):
+def test_an_interruption_between_averaged_steps_changes_nothing(tmp_path):
     whole = train(tmp_path / "whole", [], THREE)
     for stop in (92, 95):
         with pytest.raises(Interrupted):

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep, in_utf8
+from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
 from attnlab.training.manifest import read
+from attnlab.training.state_files import in_utf8
 
 STATE = {"w": jnp.arange(6.0).reshape(2, 3), "key": jax.random.key(7), "step": jnp.int32(3)}
 
@@ -77,7 +78,7 @@ def test_another_shape_dtype_or_tree_is_refused(saved, target):
         saved.restore(target)
 
 
-def test_what_a_kill_left_half_written_is_no_checkpoint(saved):
+def test_a_partly_written_checkpoint_is_ignored(saved):
     (saved.folder / ".9.growing" / "state").mkdir(parents=True)
     (saved.folder / ".2.going").mkdir()
     assert saved.steps() == [3]
@@ -85,7 +86,7 @@ def test_what_a_kill_left_half_written_is_no_checkpoint(saved):
     assert {path.name for path in saved.folder.iterdir()} == {"3", "4"}
 
 
-def test_what_was_just_saved_is_kept_and_what_was_passed_over_goes(saved):
+def test_a_save_removes_later_unusable_checkpoints(saved):
     for step in (5, 7):
         saved.save(step, STATE, {})
         (saved.folder / str(step) / "manifest.json").write_text("{}")
@@ -94,7 +95,7 @@ def test_what_was_just_saved_is_kept_and_what_was_passed_over_goes(saved):
     assert saved.restore(STATE)[0] == 4
 
 
-def test_checkpoints_in_each_other_s_place_are_refused(saved):
+def test_swapped_checkpoint_folders_are_refused(saved):
     saved.save(5, STATE, {})
     (saved.folder / "3").rename(saved.folder / "x")
     (saved.folder / "5").rename(saved.folder / "3")
@@ -111,7 +112,7 @@ def test_the_checkpoint_of_another_run_is_refused(saved, tmp_path):
         mine.read(3, STATE)
 
 
-def test_a_step_that_is_not_there_is_refused_by_number(saved):
+def test_a_missing_step_is_refused_by_number(saved):
     with pytest.raises(CheckpointError, match="has no checkpoint of step 4; saved steps: 3"):
         saved.read(4, STATE)
 
@@ -131,11 +132,11 @@ MERITS = {1: 0.5, 2: None, 3: 0.9, 4: float("nan"), 5: 0.9, 6: float("inf"), 7: 
         (Keep(last=99), set(MERITS)),
     ],
 )
-def test_the_last_the_best_and_each_so_many_are_kept_and_never_is_one_not_finite_best(keep, kept):
+def test_keep_selects_the_last_the_best_and_every_nth_and_ignores_non_finite_scores(keep, kept):
     assert keep.of(MERITS) == kept
 
 
-def test_the_best_outlives_later_ones_and_the_newest_outlives_all(tmp_path):
+def test_the_best_and_the_newest_checkpoints_are_kept(tmp_path):
     checkpoints = Checkpoints(tmp_path, Keep(last=1, best=1))
     for step, selection_score in enumerate([0.2, 0.9, float("nan"), 0.4, None], 1):
         checkpoints.save(step, STATE, {}, selection_score)
@@ -144,7 +145,7 @@ def test_the_best_outlives_later_ones_and_the_newest_outlives_all(tmp_path):
     assert checkpoints.best() == 2
 
 
-def test_the_best_is_said_not_to_be_known_where_a_merit_cannot_be_read(tmp_path):
+def test_an_unreadable_score_is_reported_and_skipped(tmp_path):
     heard = []
     checkpoints = Checkpoints(tmp_path, note=heard.append)
     for step, selection_score in ((3, 0.2), (5, 0.9)):
@@ -156,12 +157,12 @@ def test_the_best_is_said_not_to_be_known_where_a_merit_cannot_be_read(tmp_path)
     assert [line.startswith("skipped: checkpoint ") and "/5/" in line for line in heard] == [True]
 
 
-def test_without_an_evaluation_none_is_the_best(saved):
+def test_without_a_score_there_is_no_best_checkpoint(saved):
     with pytest.raises(CheckpointError, match=r"no checkpoint in .* has a validation score"):
         saved.best()
 
 
-def test_a_full_disk_is_known_before_anything_is_written(saved, monkeypatch):
+def test_a_full_disk_is_refused_before_writing(saved, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
     with pytest.raises(
         CheckpointError, match=r"1 checkpoint of this run needs 0.3 MB, but its disk has only 0.0 MB free; free"
@@ -170,7 +171,7 @@ def test_a_full_disk_is_known_before_anything_is_written(saved, monkeypatch):
     assert {path.name for path in saved.folder.iterdir()} == {"3"}
 
 
-def test_what_the_library_cannot_write_is_an_error_and_the_one_before_stays(saved, monkeypatch):
+def test_a_failed_write_raises_and_keeps_the_previous_checkpoint(saved, monkeypatch):
     import orbax.checkpoint as ocp
 
     def fail(*given, **how):
@@ -185,7 +186,7 @@ def test_what_the_library_cannot_write_is_an_error_and_the_one_before_stays(save
     assert saved.restore(STATE)[0] == 3
 
 
-def test_its_manifest_tells_what_it_is(saved):
+def test_the_manifest_describes_the_checkpoint(saved):
     found = read(saved.folder / "3")
     assert found["leaves"]["['w']"] == [[2, 3], "float32"]
     assert found["keys"] == {"['key']": [0, 7]}
@@ -207,7 +208,7 @@ def test_a_folder_of_any_name_holds_checkpoints(tmp_path, name):
     shutil.rmtree(folder)
 
 
-def test_where_a_name_is_written_otherwise_than_in_utf8_the_folder_is_named_by_its_descriptor(tmp_path, monkeypatch):
+def test_a_path_that_is_not_utf8_is_opened_by_descriptor(tmp_path, monkeypatch):
     folder = tmp_path / "ü"
     folder.mkdir()
     with in_utf8(folder) as place:

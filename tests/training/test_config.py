@@ -40,24 +40,24 @@ def test_what_cannot_work_is_refused_naming_the_field(field, value):
         ("schedule", "foo", "one of constant, cosine, inverse_sqrt"), ("schedule", [], "one of constant"),
     ],
 )  # fmt: skip
-def test_what_is_of_another_kind_is_refused_naming_the_field(field, value, wanted):
+def test_a_value_of_another_type_is_refused_with_its_field(field, value, wanted):
     with pytest.raises(ValueError, match="^" + re.escape(f"train.{field}={value!r} must be {wanted}")):
         Train(**{field: value})
 
 
 @pytest.mark.parametrize("early", [{"patience": 2}, {"target": 0.5}], ids=["patience", "target"])
-def test_a_mean_of_the_last_checkpoints_needs_a_last_step(early):
+def test_averaging_excludes_early_stopping(early):
     with pytest.raises(ValueError, match=r"train.average=2 requires a known last step, which train\.\w+=\S+ excludes"):
         Train(average=2, **early)
 
 
 @pytest.mark.parametrize("seeds", [0, -1])
-def test_a_count_of_seeds_is_told_from_a_list(seeds):
+def test_a_number_of_seeds_below_one_is_refused(seeds):
     with pytest.raises(ValueError, match=f"train.seeds={seeds} must be a number of seeds in 1 … 65536"):
         Train(seeds=seeds)
 
 
 @pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt"])
-def test_only_a_cosine_has_a_last_rate(schedule):
+def test_only_the_cosine_schedule_has_a_final_rate(schedule):
     with pytest.raises(ValueError, match=r"train.final_rate=0.1 requires train.schedule=cosine, got train.schedule="):
         Train(schedule=schedule, final_rate=0.1)

@@ -38,7 +38,8 @@ for seeds in (8, 1, 6):
 
 @pytest.mark.parametrize("model", ["toy", pytest.param("transformer", marks=pytest.mark.slow)])
 def test_eight_devices_compute_what_one_computes(model):
-    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=8"
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     here = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", MANY, model], cwd=here, env=environment, capture_output=True, text=True, check=False
@@ -55,6 +56,6 @@ def test_eight_devices_compute_what_one_computes(model):
     ("lanes", "examples", "count", "shape"),
     [(8, 32, 8, (8, 1)), (6, 32, 8, (2, 4)), (6, 32, 4, (2, 2)), (3, 9, 6, (3, 1)), (5, 32, 3, None)],
 )
-def test_no_device_has_more_to_do_than_another(lanes, examples, count, shape):
+def test_devices_divide_lanes_and_examples_evenly(lanes, examples, count, shape):
     found = devices(lanes, examples, jax.devices() * count)
     assert (None if found is None else found.mesh.devices.shape) == shape

@@ -1,4 +1,4 @@
-"""Training as a whole: recording, saving, going on after a stop to the same bits."""
+"""The training loop: it records, saves, and continues after an interruption with the same bits."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.training.toy import Bigram
 
 
 class Listener:
-    """Progress that remembers, and stops training at a step by a signal."""
+    """Progress that records its events, and stops training at a step by a signal."""
 
     def __init__(self, stop=None):
         self.stop, self.evaluations, self.saves, self.notes = stop, [], [], []
@@ -94,7 +94,7 @@ def test_any_number_of_steps_to_a_dispatch_is_the_same_training(tmp_path):
         np.testing.assert_array_equal(x, y)
 
 
-def test_a_signal_in_the_last_dispatch_is_heeded_once_all_is_saved(tmp_path):
+def test_a_signal_in_the_last_dispatch_is_raised_after_saving(tmp_path):
     with pytest.raises(Interrupted, match="stopped by SIGTERM at step 12, which is saved"):
         train(tmp_path, [], Listener(stop=TRAIN.steps))
     assert Checkpoints(tmp_path).steps()[-1] == TRAIN.steps
@@ -109,7 +109,7 @@ def test_the_seconds_of_a_step_hold_no_compilation(tmp_path):
     assert 0 < fitted.seconds_per_step < fitted.compile_seconds / 4
 
 
-def test_a_rate_that_diverges_stops_alone_and_is_named(tmp_path):
+def test_a_diverging_learning_rate_stops_alone_and_is_reported(tmp_path):
     rows, listener = [], Listener()
     fitted = train(tmp_path, rows, listener, replace(TRAIN, learning_rate=(1e-3, 1e38), warmup=0, clip=0.0))
     assert (fitted.diverged_step[0::2] == -1).all()
@@ -124,7 +124,7 @@ def test_a_rate_that_diverges_stops_alone_and_is_named(tmp_path):
         assert line.endswith("no checkpoint was saved yet")
 
 
-def test_where_nothing_learns_any_more_training_ends(tmp_path):
+def test_training_ends_when_no_lane_is_training(tmp_path):
     rows = []
     config = replace(TRAIN, steps=40, learning_rate=1e38, warmup=0, clip=0.0, evaluate_every=100, save_every=100)
     fitted = train(tmp_path, rows, config=config)
@@ -133,7 +133,7 @@ def test_where_nothing_learns_any_more_training_ends(tmp_path):
     assert (train(tmp_path, rows, config=config).diverged_step >= 0).all()
 
 
-def test_the_best_on_validation_is_kept_and_known_again(tmp_path):
+def test_the_best_checkpoint_on_validation_is_kept_and_found(tmp_path):
     config = replace(TRAIN, evaluate_every=2, save_every=2)
     problem = TASK.load()
     trainer = Trainer(lambda key: Bigram().create(key, problem.shape), problem, config)
@@ -156,7 +156,7 @@ def test_a_disk_that_will_be_full_is_refused_before_the_first_step(tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_merit_is_that_of_the_best_rate():
+def test_the_selection_score_is_that_of_the_best_learning_rate():
     config = Train(steps=8, seeds=2, learning_rate=(1e-3, 1.0))
     scores = [{"loss": {1e-3: 0.5, 1.0: 9.0}[rate] + 0.1 * seed} for seed, rate in config.lanes]
     trainer = SimpleNamespace(train=config, problem=SimpleNamespace(metric=Metric("loss")))

@@ -14,7 +14,7 @@ LANES = Train(batch_size=64, seeds=3, learning_rate=(1e-3, 1e-2))
         (MemoryError(), "MemoryError"),
     ],
 )
-def test_it_says_what_to_lower(error, said):
+def test_the_message_names_the_fields_to_lower(error, said):
     with pytest.raises(OutOfMemoryError) as refused, fitting(LANES, "training"):
         raise error
     line = str(refused.value)
@@ -31,7 +31,7 @@ def test_it_says_what_to_lower(error, said):
     assert refused.value.exit_code == 2
 
 
-def test_it_says_nothing_of_lanes_where_there_is_one():
+def test_a_single_lane_is_not_mentioned():
     with pytest.raises(OutOfMemoryError) as refused, fitting(Train(seeds=1), "evaluating"):
         raise MemoryError
     assert "lanes" not in str(refused.value)

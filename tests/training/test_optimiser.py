@@ -43,7 +43,7 @@ MADE = {
     "gat": lambda key: GraphAttention(key, 3, 4, 2, Softmax(score=gat), 0.0),
     "gcn": lambda key: GraphConvolution(key, 3, 4, 0.0),
     "queries": lambda key: {"slots": LearnedQueries(key, 3, 8), "anchors": AnchoredQueries(key, 3, 8)},
-    "retriever": lambda key: AssociativeMemory(width=4).create(key, AssociationShape(6, 5, 4)),
+    "associative-memory": lambda key: AssociativeMemory(width=4).create(key, AssociationShape(6, 5, 4)),
     "positions": lambda key: {
         name: made.create(fold_key(key, name), 8, 2, 2)
         for name, made in POSITIONS.items()
@@ -51,7 +51,8 @@ MADE = {
     },
 }
 
-# The last name of every array above: matrices and kernels of linear maps (`value`, `key` and `q` are the retriever's).
+# The last name of every array above: matrices and kernels of linear maps (`value`, `key` and `q` are those of the
+# associative memory).
 DECAYS = {"w", "u", "q", "value", "key", "a", "query_w", "key_w", "conv_q", "conv_k"}
 SPARED = {
     "b", "inner", "scale", "shift", "rate", "heat", "query_scale", "query_shift", "key_scale", "key_shift",
@@ -88,7 +89,7 @@ def test_weight_decay_reaches_matrices_alone(name):
             np.testing.assert_array_equal(new, old, err_msg=path)
 
 
-def test_on_request_it_reaches_all():
+def test_decay_all_applies_to_every_parameter():
     for (path, _, old), (_, _, new) in zip(
         *map(named, lanes(MADE["layers"], replace(TRAIN, decay_all=True))), strict=True
     ):

@@ -73,6 +73,6 @@ def test_batches_are_padded_to_the_largest_shape_and_filled_up():
     assert steps.batches["x"][1, 0, 0].tolist() == [4] * 4 + [0] * 4
 
 
-def test_a_shape_that_was_not_announced_is_refused():
+def test_a_shape_without_a_first_step_is_refused():
     with pytest.raises(ValueError, match="first_steps"):
         stack_steps([{"x": np.zeros((3, 2, 5))}], SHAPES, DISPATCH)

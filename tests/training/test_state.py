@@ -30,7 +30,7 @@ def start(seed=0, rate=0.1, train=TRAIN):
     return lane.start(create, train, jnp.uint32(seed), jnp.float32(rate))
 
 
-def test_a_step_is_adams():
+def test_a_step_equals_adam():
     before = start()
     after, metrics = lane.step(loss, TRAIN, before, batch())
     adam = optax.adam(0.1)
@@ -48,7 +48,7 @@ def test_weight_decay_is_decoupled():
     np.testing.assert_allclose(after.model["w"], start().model["w"] * (1 - 0.1 * 0.5), rtol=1e-6)
 
 
-def test_adams_means_forget_as_the_config_says():
+def test_adams_decay_rates_are_those_of_the_config():
     train = Train(steps=20, warmup=0, schedule="constant", clip=0.0, beta1=0.0, beta2=0.5)
     state = start(train=train)
     for _ in range(2):
@@ -79,7 +79,7 @@ class Paced:
         return cls(*children)
 
 
-def test_a_part_of_a_model_learns_at_its_own_pace():
+def test_a_part_of_a_model_can_have_its_own_learning_rate():
     begin = lambda key: Paced({"w": jnp.zeros(3)}, {"w": jnp.zeros(3)})
     down = lambda model, batch, key: (jnp.sum(model.quick["w"]) + 5 * jnp.sum(model.slow["w"]), {})
     before = lane.start(begin, TRAIN, jnp.uint32(0), jnp.float32(0.1))
@@ -113,7 +113,7 @@ def test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on(bad):
     np.testing.assert_array_equal(jax.tree.leaves(later.optimiser)[0][1], jax.tree.leaves(good.optimiser)[0][1])
 
 
-def test_lanes_are_the_single_runs():
+def test_lanes_equal_single_runs():
     states = jax.vmap(lambda s, r: lane.start(create, TRAIN, s, r))(
         jnp.array([3, 3], jnp.uint32), jnp.array([0.1, 0.01])
     )
@@ -137,7 +137,7 @@ def test_schedules_rise_to_their_peak_and_fall_as_named(name, expected):
     np.testing.assert_allclose([share(step) for step in (0, 3, 11, 19)], expected, atol=1e-6)
 
 
-def test_a_cosine_falls_to_its_last_rate():
+def test_the_cosine_schedule_ends_at_its_final_rate():
     share = schedule(Train(steps=20, warmup=4, final_rate=0.1))
     expected = [0.1 + 0.9 * (1 + np.cos(np.pi * n / 17)) / 2 for n in (0, 8, 16)]
     np.testing.assert_allclose([share(step) for step in (3, 11, 19)], expected, atol=1e-6)

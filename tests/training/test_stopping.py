@@ -1,4 +1,4 @@
-"""Lanes that are done before the last step."""
+"""Early stopping of lanes."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def test_a_lane_stops_after_so_many_evaluations_without_a_gain():
     np.testing.assert_allclose(state.best, [-3.0, -1.0])
 
 
-def test_evaluations_of_the_steps_that_prepare_do_not_count():
+def test_evaluations_during_pretraining_do_not_count():
     # Up to step 20 the target is no target, and a chance value that stays no end; nor is it a best to be bettered.
     values = [9.0], [9.0], [3.0], [4.0], [4.0]
     np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True).stopped, [30])
@@ -57,13 +57,13 @@ def test_evaluations_of_the_steps_that_prepare_do_not_count():
     np.testing.assert_array_equal(judged(Train(target=9.0), *values, higher=True, pretraining_steps=19).stopped, [20])
 
 
-def test_a_run_is_not_stopped_while_it_prepares(tmp_path, monkeypatch):
+def test_a_run_is_not_stopped_during_pretraining(tmp_path, monkeypatch):
     monkeypatch.setattr(Falling, "pretraining_steps", 40)
     # It is at its target in step 10 already.
     np.testing.assert_array_equal(train(tmp_path, [], replace(CONFIG, learning_rate=(0.1,))).state.stopped, [45])
 
 
-def test_a_lane_that_diverged_is_not_done():
+def test_a_lane_that_diverged_did_not_stop_early():
     state = replace(lanes(2), diverged_step=jnp.array([5, -1], "int32"))
     np.testing.assert_array_equal(early_stop(Train(target=1.0), state, np.array([0.0, 0.0]), False).stopped, [-1, 10])
 
@@ -89,6 +89,9 @@ class Falling:
     def score(self, part, answers, limit=None):
         return {"height": float(answers[0]["w"])}
 
+    def declared(self, key):
+        return Metric(key)
+
 
 def train(folder, rows, config, progress=None, problem=None):
     trainer = Trainer(lambda key: {"w": jnp.ones(())}, problem or Falling(), config)
@@ -105,7 +108,7 @@ CONFIG = Train(
 )  # fmt: skip
 
 
-def test_a_lane_that_is_done_keeps_its_model_and_the_run_ends_with_the_last(tmp_path):
+def test_a_stopped_lane_keeps_its_model_and_the_run_ends_with_the_last_lane(tmp_path):
     rows = []
     fitted = train(tmp_path, rows, CONFIG)
     # Adam falls by its rate a step: 1 − 0.1·10 = 0 and 1 − 0.01·75 = 0.25.
@@ -116,7 +119,7 @@ def test_a_lane_that_is_done_keeps_its_model_and_the_run_ends_with_the_last(tmp_
     assert Checkpoints(tmp_path).steps()[-1] == fitted.step
 
 
-def test_without_a_rule_nobody_stops(tmp_path):
+def test_without_patience_or_target_no_lane_stops(tmp_path):
     fitted = train(tmp_path, [], replace(CONFIG, target=None))
     assert fitted.step == 100
     np.testing.assert_array_equal(fitted.state.stopped, [-1, -1])
@@ -134,7 +137,7 @@ def test_interrupted_and_resumed_stops_at_the_same_step(tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
-def test_done_before_is_done_at_once(tmp_path):
+def test_a_run_whose_lanes_all_stopped_ends_at_once(tmp_path):
     first, again = (train(tmp_path, [], CONFIG) for _ in range(2))
     assert (first.seconds_per_step, first.memory_bytes) == (again.seconds_per_step, again.memory_bytes)
 
@@ -162,7 +165,7 @@ def test_a_lane_that_stops_goes_back_to_its_best_model(tmp_path):
     np.testing.assert_allclose(fitted.model["w"], [0.5, 0.5], atol=1e-3)
 
 
-def test_of_models_that_are_as_good_it_keeps_the_last(tmp_path, monkeypatch):
+def test_of_equal_scores_the_latest_model_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(Valley, "score", lambda *given: {"height": 1.0})
     fitted = train(tmp_path, [], PATIENT, problem=Valley())
     np.testing.assert_array_equal(fitted.state.stopped, [15, 15])
@@ -170,13 +173,13 @@ def test_of_models_that_are_as_good_it_keeps_the_last(tmp_path, monkeypatch):
     np.testing.assert_allclose(fitted.model["w"], [1 - 0.1 * 15, 1 - 0.01 * 15], atol=1e-3)
 
 
-def test_on_request_it_keeps_its_last_model(tmp_path):
+def test_without_restore_best_the_last_model_is_kept(tmp_path):
     fitted = train(tmp_path, [], replace(PATIENT, restore_best=False), problem=Valley())
     assert fitted.state.best_model is None
     np.testing.assert_allclose(fitted.model["w"], [1 - 0.1 * 15, 1 - 0.01 * 60], atol=1e-3)
 
 
-def test_a_lane_whose_metric_is_no_number_keeps_its_last_model(tmp_path, monkeypatch):
+def test_a_lane_whose_metric_is_nan_keeps_its_last_model(tmp_path, monkeypatch):
     monkeypatch.setattr(Valley, "score", lambda *given: {"height": np.nan})
     fitted = train(tmp_path, [], PATIENT, problem=Valley())
     np.testing.assert_array_equal(fitted.state.best_step, [-1, -1])
@@ -184,7 +187,7 @@ def test_a_lane_whose_metric_is_no_number_keeps_its_last_model(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("stops", [(3, 8, 12), (50, 54)])
-def test_interrupted_and_resumed_goes_back_to_the_same_bits(tmp_path, stops):
+def test_the_best_model_survives_an_interruption_bit_by_bit(tmp_path, stops):
     whole = train(tmp_path / "whole", [], PATIENT, problem=Valley())
     for stop in stops:
         with pytest.raises(Interrupted):
@@ -217,6 +220,6 @@ def test_the_capacity_of_linear_attention_is_measured_by_the_published_rule():
         ({"target": "low"}, "train.target='low' must be a number"),
     ],
 )
-def test_what_cannot_be_names_the_field(fields, words):
+def test_an_invalid_value_names_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
         Train(**fields)

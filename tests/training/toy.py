@@ -1,4 +1,4 @@
-"""A model that compiles in no time: each symbol's scores follow from the one before it alone."""
+"""A model that compiles fast: the scores of a symbol depend only on the symbol before it."""
 
 from dataclasses import dataclass
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from attnlab.data.graphs import graph_file
 from attnlab.data.graphs.graphs import Graph
-from attnlab.data.io.files import DataError, Source, read
+from attnlab.data.io.files import DataError
+from attnlab.data.io.published import Source, read
 from attnlab.data.names import PARTS
 
 # The matrices of Shchur et al. 2018. The address names a branch and not a commit; the hash identifies the version.
@@ -41,7 +42,7 @@ def parts() -> tuple[Graph, dict[str, np.ndarray]]:
     There are 140 nodes for training, twenty of each class, 500 for validation and 1,000 for test.
 
     Raises:
-      DataError: as `files.read`.
+      DataError: as `published.read`.
     """
     graph = graph_file.read(read(MATRICES), MATRICES.file)
     packed = np.frombuffer(base64.b64decode(PLANETOID), np.uint8)

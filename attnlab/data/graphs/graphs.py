@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.data.io.files import DataError, contents, text
+from attnlab.data.io.files import DataError, lines, user_text
 from attnlab.data.names import PARTS, composed
 from attnlab.data.rng import generator
-from attnlab.data.text.parallel import lines
 
 UNKNOWN = -1  # the label of a node without a class
 MOST = 2**24  # the largest number of nodes or of features, so that a table of them fits into memory
@@ -126,8 +125,7 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
     """
     found: dict[str, list[int]] = {part: [] for part in PARTS}
     at, listed = {name: n for n, name in enumerate(graph.names)}, set()
-    rows = lines(text(contents(path, path.name.endswith(".gz")), path))
-    for number, line in enumerate(rows, start=1):
+    for number, line in enumerate(lines(user_text(path)), start=1):
         name, _, part = composed(line).partition("\t")
         if not line.strip():
             continue

@@ -1,14 +1,19 @@
 """PNG and JPEG files, with checks on which files are accepted."""
 
+from __future__ import annotations
+
 import io
 import math
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.data.io.files import DataError
+from attnlab.data.io.files import DataError, contents, user_path
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 FORMATS = ("JPEG", "PNG")
 SUFFIXES = (".jpg", ".jpeg", ".png")  # of file names
@@ -17,7 +22,7 @@ PIXELS = 1 << 26  # the largest number of pixels, checked before decoding
 ORIENTATION, UPRIGHT = 0x0112, range(0, 2)  # the EXIF tag, and its values for an image that need not be rotated
 
 
-def opened(content: bytes, path: str | Path) -> Any:
+def opened(content: bytes, path: str | Path) -> Image:
     """Returns Pillow's decoded image of a JPEG or PNG file.
 
     Raises:
@@ -48,3 +53,24 @@ def opened(content: bytes, path: str | Path) -> Any:
     except Exception as error:
         raise DataError(f"{path} is damaged or not a JPEG or PNG: {' '.join(str(error).split())}") from error
     return found
+
+
+def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
+    """Reads a PNG or JPEG file as an image of a given shape.
+
+    Args:
+      name: the file.
+      like: the shape (H, W, C). One channel is grayscale, three are red, green and blue.
+
+    Returns:
+      The image [H W C] uint8.
+
+    Raises:
+      DataError: as `opened`, and if the image has another size. It is not resized.
+    """
+    path = user_path(name)
+    height, width, channels = like
+    picture = opened(contents(path, unpack=False), path)
+    if picture.size != (width, height):
+        raise DataError(f"{path} has {picture.height} × {picture.width} pixels; expected {height} × {width}")
+    return np.asarray(picture.convert("L" if channels == 1 else "RGB")).reshape(like)

@@ -13,9 +13,8 @@ import numpy as np
 
 from attnlab.data.images import photos
 from attnlab.data.io.bundles import Files
-from attnlab.data.io.files import DataError, given, text
+from attnlab.data.io.files import DataError, given, lines, text
 from attnlab.data.names import composed
-from attnlab.data.text.parallel import lines
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)

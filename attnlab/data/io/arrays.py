@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -128,7 +127,7 @@ def _header(written: bytes, path: str | Path) -> dict:
     return header
 
 
-def _array(content: memoryview, kind: Any, shape: Any, order: str, path: str | Path) -> np.ndarray:
+def _array(content: memoryview, kind: object, shape: object, order: str, path: str | Path) -> np.ndarray:
     """Returns the elements as an array; raises DataError if type and shape do not fit the number of bytes."""
     dtype, sizes = _dtype(kind, path), _sizes(shape, path)
     expected = math.prod(sizes) * dtype.itemsize
@@ -145,17 +144,18 @@ def _array(content: memoryview, kind: Any, shape: Any, order: str, path: str | P
     return found
 
 
-def _sizes(shape: Any, path: str | Path) -> tuple[int, ...]:
+def _sizes(shape: object, path: str | Path) -> tuple[int, ...]:
     """Returns the shape of an npy header if it is a tuple of plausible sizes; else raises DataError."""
     # Booleans are integers in Python, hence `type(size) is int`. Zeros count as ones in the product, because a zero
     # could hide another size that is too large for any file.
-    good = isinstance(shape, tuple) and all(type(size) is int and 0 <= size < LONGEST for size in shape)
-    if not good or len(shape) > DIMENSIONS or math.prod(size or 1 for size in shape) >= LONGEST:
+    if not isinstance(shape, tuple) or not all(type(size) is int and 0 <= size < LONGEST for size in shape):
+        raise DataError(f"{path} has an invalid shape: {str(shape)[:60]}")
+    if len(shape) > DIMENSIONS or math.prod(size or 1 for size in shape) >= LONGEST:
         raise DataError(f"{path} has an invalid shape: {str(shape)[:60]}")
     return shape
 
 
-def _dtype(kind: Any, path: str | Path) -> np.dtype:
+def _dtype(kind: object, path: str | Path) -> np.dtype:
     """Returns the dtype of an npy header's `descr` if it is one of `KINDS`; else raises DataError."""
     if not isinstance(kind, str) or not KINDS.fullmatch(kind):
         remedy = ", because reading objects runs code; save them as text with .astype(str)" if kind == "|O" else ""

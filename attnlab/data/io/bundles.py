@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from attnlab.data.io import folders
 from attnlab.data.io.archives import members
-from attnlab.data.io.files import DataError, given, places
+from attnlab.data.io.files import DataError, given
+from attnlab.data.io.published import places
 
 Files = Mapping[str, bytes | Path]  # by name: the content, or the path of the file
 

@@ -1,19 +1,12 @@
-"""Files of public data sets: found on disk or fetched, and always verified against a sha256 in the source code."""
+"""The content of files: read, decompressed within limits, and decoded."""
 
 import codecs
 import gzip
-import hashlib
-import http.client
 import io
-import os
 import stat
-import urllib.request
 import zlib
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-TIMEOUT = 30.0  # seconds without a byte after which a download fails
 BLOCK = 1 << 16  # bytes read at a time
 # Limits on the size of unpacked content, against decompression bombs, which are small on disk and fill the memory. It
 # may have up to MOST bytes, and up to RATIO times the packed size. FREE bytes are always allowed.
@@ -37,80 +30,6 @@ class Damaged(DataError):
     def __init__(self, line: str, content: bytes):
         super().__init__(line)
         self.content = content
-
-
-@dataclass(frozen=True)
-class Source:
-    """One file of a data set, as its public address serves it.
-
-    On disk, the file may also be gzipped, under `file` + ".gz".
-    """
-
-    set: str
-    """Name of the data set, and of its folder."""
-    file: str
-    """Name of the file in this folder."""
-    sha256: str
-    """The sha256 of the file as served. For a gzipped copy, it is the sha256 of the content."""
-    size: int
-    """Number of bytes of the file as served. For a gzipped copy, it is the number of bytes of the content."""
-    url: str
-    """The address, https only."""
-
-
-def read(source: Source) -> bytes:
-    """Returns the verified bytes of `source`. Fetches it into the user's cache if it is on disk nowhere.
-
-    Raises:
-      DataError: if the file is missing and cannot be fetched, is damaged, or is another file.
-    """
-    path = locate(source)
-    return fetch(source)[1] if path is None else verified(source, path)
-
-
-def locate(source: Source) -> Path | None:
-    """Returns the path of `source` in `$ATTNLAB_DATA` or else in the user's cache, or None. Verifies nothing."""
-    names = (source.file, source.file + ".gz")
-    candidates = (folder / name for folder in places(source.set) for name in names)
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def places(name: str) -> list[Path]:
-    """Returns the folders in which the files of the data set `name` are looked for, in order."""
-    given = os.environ.get("ATTNLAB_DATA")
-    roots = [user_path(given)] if given else []
-    with suppress(DataError):
-        roots.append(cache())
-    return [root / name for root in roots]
-
-
-def cache() -> Path:
-    """Returns the folder for fetched files: `$XDG_CACHE_HOME/attnlab`, or else `~/.cache/attnlab`.
-
-    Raises:
-      DataError: if neither is known.
-    """
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
-    except RuntimeError as error:
-        remedy = "set XDG_CACHE_HOME, or set ATTNLAB_DATA to a folder that contains the data"
-        raise DataError(f"the home folder, which would contain the data, is not known; {remedy}") from error
-
-
-def verified(source: Source, path: Path) -> bytes:
-    """Returns the bytes of the file `path`, decompressed if it is a gzipped copy.
-
-    Raises:
-      DataError: if they are not the bytes of `source`, or the file is damaged.
-    """
-    # Reading one byte more than expected is enough to detect a longer file, and a large file cannot fill the memory.
-    content = contents(path, path.name == source.file + ".gz", limit=source.size + 1)
-    if wrong := _difference(source, content):
-        raise DataError(
-            f"{path} is not the expected file: {wrong}; point ATTNLAB_DATA at a good copy, "
-            "or rename this one, so that it is fetched again"
-        )
-    return content
 
 
 def contents(path: Path, unpack: bool, limit: int = -1) -> bytes:
@@ -228,70 +147,24 @@ def user_path(name: str) -> Path:
         raise DataError(f"{name} cannot be read: {error}") from error
 
 
-def fetch(source: Source) -> tuple[Path, bytes]:
-    """Fetches `source` over https into the user's cache.
-
-    The content is verified before the file gets its name.
-
-    Returns:
-      The path in the cache, and the bytes.
+def user_text(name: str | Path) -> str:
+    """Returns the text of a user's file in UTF-8, without a byte-order mark. It is gzipped if its name ends in .gz.
 
     Raises:
-      DataError: if the file cannot be fetched, verified or written.
+      DataError: as `user_path`, `contents` and `text`.
     """
-    target = cache() / source.set / source.file
-    try:
-        content = _download(source)
-        if wrong := _difference(source, content):
-            raise DataError(f"{source.url} served a different file: {wrong}; {_remedy(source)}")
-    except (OSError, http.client.HTTPException) as error:
-        where = ", ".join(str(folder) for folder in places(source.set))
-        raise DataError(
-            f"{source.set}/{source.file} is missing: looked in {where}; fetching {source.url} failed "
-            f"({error or type(error).__name__}); connect to the network, or {_remedy(source)}"
-        ) from error
-    try:
-        place(content, target)
-    except OSError as error:
-        problem = f"{error.filename or target} cannot be written: {error.strerror or error}"
-        raise DataError(f"{problem}; set XDG_CACHE_HOME to a writable folder, or {_remedy(source)}") from error
-    return target, content
+    return text(user_bytes(name), name).removeprefix("\ufeff")
 
 
-def _download(source: Source) -> bytes:
-    """Returns what the address serves, up to one byte more than the expected size."""
-    if not source.url.startswith("https://"):
-        raise OSError("not an https address")
-    with urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer:
-        if not answer.url.startswith("https://"):
-            raise OSError(f"redirected away from https, to {answer.url}")
-        return answer.read(source.size + 1)
+def user_bytes(name: str | Path) -> bytes:
+    """Returns the bytes of a user's file, decompressed if its name ends in .gz; raises DataError as `contents`."""
+    return contents(user_path(str(name)), str(name).endswith(".gz"))
 
 
-def place(content: bytes, target: Path) -> None:
-    """Writes a file completely or not at all, because another process may be looking for it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            # Without fsync, a crash may leave a file with this name that is empty.
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+def lines(content: str) -> list[str]:
+    """Splits a text into lines at "\\n" or "\\r\\n", without these and without a byte-order mark.
 
-
-def _difference(source: Source, content: bytes) -> str:
-    """Returns how `content` differs from the expected file, or "" if it is that file."""
-    found = hashlib.sha256(content).hexdigest()
-    if found == source.sha256:
-        return ""
-    size = f"more than {source.size}" if len(content) > source.size else str(len(content))
-    return f"sha256 {source.sha256} expected, {found} found ({source.size} bytes expected, {size} found)"
-
-
-def _remedy(source: Source) -> str:
-    """Returns the advice on where to put the file by hand."""
-    return f"set ATTNLAB_DATA to a folder that contains {source.set}/{source.file}"
+    Nothing else ends a line. Form feeds and Unicode's separators are part of it.
+    """
+    rows = content.removeprefix("\ufeff").split("\n")
+    return [row.removesuffix("\r") for row in (rows if rows[-1] else rows[:-1])]

@@ -1,13 +1,13 @@
 """The public data sets that attnlab knows, and where their files are."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from attnlab.data.audio import spoken
 from attnlab.data.graphs import cora
-from attnlab.data.images import cells, images
+from attnlab.data.images import cells, fashion
 from attnlab.data.io.bundles import Bundle
-from attnlab.data.io.files import DataError, Source, fetch, locate, verified
+from attnlab.data.io.files import DataError
+from attnlab.data.io.published import Source, find
 from attnlab.data.names import check
 from attnlab.data.text import cmudict, multi30k, scan, sentences, shakespeare, sigmorphon
 
@@ -15,11 +15,11 @@ SOURCES: dict[str, tuple[Source | Bundle, ...]] = {
     "bccd": cells.SOURCES,
     "cmudict": cmudict.SOURCES,
     "cora": cora.SOURCES,
-    "fashion_mnist": images.SOURCES,
+    "fashion_mnist": tuple(fashion.SOURCES.values()),
     "fsdd": spoken.SOURCES,
     "multi30k": tuple(multi30k.SOURCES.values()),
-    "scan": scan.SOURCES,
-    "sigmorphon2020_g2p": sigmorphon.SOURCES,
+    "scan": tuple(scan.SOURCES.values()),
+    "sigmorphon2020_g2p": tuple(sigmorphon.SOURCES.values()),
     "text_classification": tuple(sentences.SOURCES.values()),
     "tiny_shakespeare": shakespeare.SOURCES,
 }
@@ -47,16 +47,7 @@ def data(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]
 def _find(source: Source | Bundle) -> tuple[str, str, str, str | None]:
     """Returns the row of `data` for one source."""
     try:
-        path, status = (source.find()[0], "verified") if isinstance(source, Bundle) else _file(source)
+        path, status = (source.find()[0], "verified") if isinstance(source, Bundle) else find(source)
     except DataError as error:
         return source.set, source.file, str(error), None
     return source.set, source.file, status, str(path)
-
-
-def _file(source: Source) -> tuple[Path, str]:
-    """Returns the path of a file and its status; fetches the file if it is missing."""
-    path = locate(source)
-    if path is None:
-        return fetch(source)[0], "fetched"
-    verified(source, path)
-    return path, "verified"

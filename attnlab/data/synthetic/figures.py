@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attnlab.data.images.images import Labelled
+from attnlab.data.images.labelled import Labelled
 
 CLASSES = ("disc", "ring", "square", "frame", "triangle", "diamond", "plus", "cross", "bar", "pole")
 LINE = 0.34  # thickness of a line of rings and frames, and half the width of a bar, as a share of the radius

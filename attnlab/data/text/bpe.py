@@ -1,10 +1,9 @@
 """Byte-pair encoding (BPE): characters, and learned merges of frequent pairs of symbols."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from attnlab.data.text.codec import Tokenizer, TokenizerSpec, normalize, present
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
@@ -57,7 +56,7 @@ class Bpe(TokenizerSpec):
             raise ValueError(f"size={self.size} must be at least {least}")
         return BpeCodec(self, Vocabulary(symbols), tuple(map(tuple, learned["merges"])))
 
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
+    def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer with this vocabulary and the merges in `content`.
 
         Raises:
@@ -111,7 +110,7 @@ class BpeCodec(Tokenizer):
         """Returns the text in NFC, in lower case if the configuration says so."""
         return normalize(text, self.units.lower)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Returns the configuration, the symbols and the merges."""
         return super().to_json() | {"merges": [list(merge) for merge in self.merges]}
 

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from attnlab.data.io.files import DataError, Source, read, text
+from attnlab.data.io.files import DataError, text
+from attnlab.data.io.published import Source, read
+from attnlab.data.text.corpus import SKIPPING
 from attnlab.data.text.example import Parts
-from attnlab.data.text.parallel import SKIPPING
 from attnlab.data.text.words import Phones, Words, examples, group
 
 # The public file is plain text. A copy on disk may be gzipped, as cmudict.dict.gz; then its content is verified.

@@ -1,9 +1,9 @@
 """The interface of tokenizers: a `TokenizerSpec` learns the symbols of a text, a `Tokenizer` encodes and decodes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from attnlab.data.io.files import DataError
 from attnlab.data.names import composed
@@ -61,9 +61,9 @@ class Tokenizer(ABC):
         """The symbols of the vocabulary."""
         return self.vocabulary.symbols
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Returns the tokenizer as a dict for JSON. `attnlab.data.text.units.from_json` reads it."""
-        return {"kind": self.units.kind} | asdict(self.units) | {"symbols": self.vocabulary.to_json()}
+        return {"kind": self.units.kind, **asdict(self.units), "symbols": self.vocabulary.to_json()}
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class TokenizerSpec(ABC, metaclass=Documented):
         """
 
     @abstractmethod
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
+    def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer that was saved with `Tokenizer.to_json`.
 
         Args:

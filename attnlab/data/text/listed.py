@@ -1,9 +1,8 @@
 """Tokenizers whose vocabulary is the list of symbols that occur: characters, words and bytes."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text.codec import Tokenizer, TokenizerSpec, normalize, present
@@ -30,7 +29,7 @@ class Listed(TokenizerSpec):
         """Returns the tokenizer of all symbols that occur, in the order of their code points."""
         return ListCodec(self, Vocabulary.of(map(self.cut, present(sentences))))
 
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
+    def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer with this vocabulary."""
         return ListCodec(self, vocabulary)
 
@@ -95,7 +94,7 @@ class Bytes(Listed):
         """Returns the tokenizer of all 256 bytes. Nothing is learned from `sentences`."""
         return ListCodec(self, Vocabulary(BYTES))
 
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
+    def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer; raises ValueError if the vocabulary is not the 256 bytes."""
         if vocabulary.symbols != BYTES:
             raise ValueError("the symbols are not the 256 bytes")

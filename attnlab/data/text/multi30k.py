@@ -2,29 +2,28 @@
 
 import gzip
 
-from attnlab.data.io.files import Source, read, text
+from attnlab.data.io.files import lines, text
+from attnlab.data.io.published import listed, read
 from attnlab.data.names import check
 from attnlab.data.text.example import Example, Parts
-from attnlab.data.text.parallel import aligned, lines
+from attnlab.data.text.parallel import aligned
 
 LANGUAGES = ("en", "de")
 PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 TOKENISED = ".lc.norm.tok"
 
-_ADDRESS = "https://raw.githubusercontent.com/multi30k/dataset"
-_RAW = f"{_ADDRESS}/c9be912dc05a3ebf9ae5bb5f7f58c1791cda43ab/data/task1/raw"
-_TOK = f"{_ADDRESS}/7bee46bc74186b4b6254603143610f730d40bf66/data/task1/tok"
-
 # File, bytes, sha256. The raw files are served gzipped. Their size and hash are those of the gzipped file, so a copy
 # that was compressed again does not match. The tokenized files are served as text. A copy of these may be gzipped; then
 # its content is verified.
-_TABLE = """
+_RAW = """
 train.en.gz 568929 d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f
 train.de.gz 637044 726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6
 val.en.gz 21650 14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28
 val.de.gz 24681 f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a
 test_2016_flickr.en.gz 21077 611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9
 test_2016_flickr.de.gz 22890 9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8
+"""
+_TOK = """
 train.lc.norm.tok.en 1837696 08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119
 train.lc.norm.tok.de 2150008 cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505
 val.lc.norm.tok.en 64608 46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec
@@ -33,14 +32,11 @@ test_2016_flickr.lc.norm.tok.en 63307 5b7f32627cf99eced828311b955dae9800bb52bc8b
 test_2016_flickr.lc.norm.tok.de 71917 c6a33d39d48f9f510de147651316cd9d918e09ad0219df734a2f16b6baccacc4
 """
 
-
-def _source(row: str) -> Source:
-    """Returns the source of a row of the table."""
-    file, size, sha256 = row.split()
-    return Source("multi30k", file, sha256, int(size), f"{_TOK if TOKENISED in file else _RAW}/{file}")
-
-
-SOURCES = {source.file: source for source in map(_source, _TABLE.split("\n")[1:-1])}
+_ADDRESS = "https://raw.githubusercontent.com/multi30k/dataset"
+SOURCES = {
+    **listed("multi30k", f"{_ADDRESS}/c9be912dc05a3ebf9ae5bb5f7f58c1791cda43ab/data/task1/raw", _RAW),
+    **listed("multi30k", f"{_ADDRESS}/7bee46bc74186b4b6254603143610f730d40bf66/data/task1/tok", _TOK),
+}
 
 
 def parts(source: str = "de", target: str = "en", tokenised: bool = True) -> Parts:
@@ -56,7 +52,7 @@ def parts(source: str = "de", target: str = "en", tokenised: bool = True) -> Par
 
     Raises:
       ValueError: if the languages are not "en" and "de", one of each.
-      DataError: as `files.read`.
+      DataError: as `published.read`.
     """
     check("source", source, LANGUAGES)
     check("target", target, LANGUAGES)

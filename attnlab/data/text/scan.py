@@ -3,37 +3,30 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from attnlab.data.io import files
-from attnlab.data.io.files import DataError, Source, read, text
+from attnlab.data.io.files import DataError, text, user_text
+from attnlab.data.io.published import listed, read
 from attnlab.data.names import check
+from attnlab.data.text.corpus import SKIPPING
 from attnlab.data.text.example import Example, Parts, shuffled
-from attnlab.data.text.parallel import SKIPPING
 
 SPLITS = ("simple", "length", "addprim_jump", "addprim_turn_left")
 
 # The address names a branch and not a commit; the hashes below identify the version.
 _ADDRESS = "https://raw.githubusercontent.com/brendenlake/SCAN/master"
 
-# Folder, file, bytes, sha256.
+# Path, bytes, sha256.
 _TABLE = """
-simple_split train_simple 3267938 941bb8a088c5f53ceff12fde902dc008933cf0c4203cc672c47b5f79d73262dd
-simple_split test_simple 812450 1fe1c8f5a19d0dc40e41bab94278f45f66f3dc415a978bd29855a23440610fc6
-length_split train_length 2723418 b034212dc7cf87ce62f3a067dd6ad49c4d5cd18d51d615d13825516bcb1ebbc2
-length_split test_length 1356970 0760752ed34a75116ae11dcc1ee17526b7500060da1366540730fa24894d7db3
-add_prim_split train_addprim_jump 2579619 e3c78485692e028eed4205e1b8b3fd0e785ef2c12d45b5b89204dadf5b239e23
-add_prim_split test_addprim_jump 1531555 8147ae2651422c701162e174d9d66158daa57858a26b30317ac61797118ac7a5
-add_prim_split train_addprim_turn_left 3974537 1b3fed86055dd7689d217f1b90cc8960aeb1cf200f4f209dc47935761b05304c
-add_prim_split test_addprim_turn_left 173679 15a82c2d25ac7c3c1fff7e18051fb085974ef3617de895c520d02144396a10e2
-"""
+simple_split/tasks_train_simple.txt 3267938 941bb8a088c5f53ceff12fde902dc008933cf0c4203cc672c47b5f79d73262dd
+simple_split/tasks_test_simple.txt 812450 1fe1c8f5a19d0dc40e41bab94278f45f66f3dc415a978bd29855a23440610fc6
+length_split/tasks_train_length.txt 2723418 b034212dc7cf87ce62f3a067dd6ad49c4d5cd18d51d615d13825516bcb1ebbc2
+length_split/tasks_test_length.txt 1356970 0760752ed34a75116ae11dcc1ee17526b7500060da1366540730fa24894d7db3
+add_prim_split/tasks_train_addprim_jump.txt 2579619 e3c78485692e028eed4205e1b8b3fd0e785ef2c12d45b5b89204dadf5b239e23
+add_prim_split/tasks_test_addprim_jump.txt 1531555 8147ae2651422c701162e174d9d66158daa57858a26b30317ac61797118ac7a5
+add_prim_split/tasks_train_addprim_turn_left.txt 3974537 1b3fed86055dd7689d217f1b90cc8960aeb1cf200f4f209dc47935761b05304c
+add_prim_split/tasks_test_addprim_turn_left.txt 173679 15a82c2d25ac7c3c1fff7e18051fb085974ef3617de895c520d02144396a10e2
+"""  # noqa: E501
 
-
-def _source(row: str) -> Source:
-    """Returns the source of a row of the table."""
-    folder, name, size, sha256 = row.split()
-    return Source("scan", f"tasks_{name}.txt", sha256, int(size), f"{_ADDRESS}/{folder}/tasks_{name}.txt")
-
-
-SOURCES = tuple(map(_source, _TABLE.split("\n")[1:-1]))
+SOURCES = listed("scan", _ADDRESS, _TABLE)
 
 
 def parts(split: str) -> Parts:
@@ -45,7 +38,7 @@ def parts(split: str) -> Parts:
 
     Raises:
       ValueError: if the split is not known.
-      DataError: as `files.read`.
+      DataError: as `published.read`.
     """
     check("split", split, SPLITS)
     lines, test = (shuffled(_examples(f"tasks_{part}_{split}.txt")) for part in ("train", "test"))
@@ -103,13 +96,11 @@ def read_user_file(path: str, half: list[int] | None = None) -> list[Example]:
     Raises:
       DataError: if the file is missing, damaged, not UTF-8, empty or not of the format.
     """
-    content = text(files.contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
-    if not (found := [Example(command, (actions,)) for command, actions in rows(content, path, half)]):
+    if not (found := [Example(command, (actions,)) for command, actions in rows(user_text(path), path, half)]):
         raise DataError(f"{path} contains no commands")
     return shuffled(found)
 
 
 def _examples(file: str) -> list[Example]:
     """Returns the examples of a published file."""
-    (source,) = (source for source in SOURCES if source.file == file)
-    return [Example(command, (actions,)) for command, actions in rows(text(read(source), file), file)]
+    return [Example(command, (actions,)) for command, actions in rows(text(read(SOURCES[file]), file), file)]

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from attnlab.data.io.files import DataError, Source, contents, read, text, user_path
+from attnlab.data.io.files import DataError, lines, text, user_bytes
+from attnlab.data.io.published import listed, read
 from attnlab.data.names import check, composed
+from attnlab.data.text.corpus import Corpus, Limit, Reading
 from attnlab.data.text.example import Example, Parts
-from attnlab.data.text.parallel import SKIPPING, Corpus, Limit, lines, lost
 
 ENCODINGS = ("utf-8", "latin-1")
 TENTH = 10  # every tenth question is held out for validation, as Kim 2014 holds out a tenth
@@ -28,14 +29,7 @@ stsa.binary.dev 94400 02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c778
 stsa.binary.test 193562 6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b
 """
 
-
-def _source(row: str) -> Source:
-    """Returns the source of a row of the table."""
-    file, size, sha256 = row.split()
-    return Source("text_classification", file, sha256, int(size), f"{_ADDRESS}/{file}")
-
-
-SOURCES = {source.file: source for source in map(_source, _TABLE.split("\n")[1:-1])}
+SOURCES = listed("text_classification", _ADDRESS, _TABLE)
 
 # Words, roughly as in the Penn Treebank: "don't" is "do n't", punctuation is separate, but "St." keeps its full stop.
 _WORD = re.compile(
@@ -53,7 +47,7 @@ def trec() -> Parts:
     question of the training file is held out.
 
     Raises:
-      DataError: as `files.read`.
+      DataError: as `published.read`.
     """
     whole = _published("TREC.train.all", "latin-1", QUESTIONS)
     held = range(TENTH - 1, len(whole), TENTH)
@@ -72,7 +66,7 @@ def sst2() -> Parts:
     the Stanford Sentiment Treebank (Socher et al. 2013), not the phrases in them.
 
     Raises:
-      DataError: as `files.read`.
+      DataError: as `published.read`.
     """
     files = {"train": "stsa.binary.train", "valid": "stsa.binary.dev", "test": "stsa.binary.test"}
     return {part: _published(file, "utf-8", OPINIONS) for part, file in files.items()}
@@ -99,29 +93,20 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
         of the line, if the limit refuses a line, or a line of a file with tabs has no tab. Also if a class in a file
         without tabs contains a comma or a semicolon.
     """
-    content = _text(contents(user_path(path), path.endswith(".gz")), path, encoding)
-    examples, kept, empty, longer, half = [], [], [], [], []
+    content = _text(user_bytes(path), path, encoding)
     rows = lines(content)
-    tabbed = _tabbed(rows)
+    tabbed, reading = _tabbed(rows), Reading(path, limit)
     for number, row in enumerate(rows, start=1):
         where = f"{path}, line {number}"
         if not (words := row.split()):
-            empty.append(number)
+            reading.empty.append(number)
             continue
         label, words = _divided(row, tabbed, where) if classes else ("", words)
         if not words or (classes and not label):
-            if limit.empty == "refuse":
-                raise DataError(f"{where}: {_missing(label)}{SKIPPING}")
-            half.append(number)
-            continue
-        if not limit.met([words]):
-            longer.append(number)
-        if sides := limit.kept([words], where):
-            examples.append(Example(" ".join(sides[0]), (label,)))
-            kept.append(number)
-    if not examples:
-        raise DataError(f"{path} contains no sentences{lost(longer, limit, half)}")
-    return Corpus(path, examples, kept, empty, longer, limit, half=tuple(half))
+            reading.skip(number, f"{where}: {_missing(label)}")
+        else:
+            reading.add(number, [words], lambda sides, label=label: Example(" ".join(sides[0]), (label,)))
+    return reading.corpus("sentences")
 
 
 def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding: str = "utf-8") -> Corpus:
@@ -141,7 +126,7 @@ def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding:
     Raises:
       DataError: as `corpus`, and for a class that is not one of `classes`, with the line.
     """
-    content = lines(_text(contents(user_path(path), path.endswith(".gz")), path, encoding))
+    content = lines(_text(user_bytes(path), path, encoding))
     heads = {composed(row.split()[0]) for row in content if row.split()}
     if not heads & {*classes} and not any("\t" in row.strip() for row in content):
         found = corpus(path, limit, encoding, classes=False)

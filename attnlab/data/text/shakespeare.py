@@ -1,6 +1,7 @@
 """Tiny Shakespeare: forty thousand lines of Shakespeare's plays in one file (Karpathy 2015)."""
 
-from attnlab.data.io.files import Source, read, text
+from attnlab.data.io.files import text
+from attnlab.data.io.published import Source, read
 
 # The address names a branch and not a commit; the hash identifies the version.
 INPUT = Source(
@@ -23,7 +24,7 @@ def parts() -> dict[str, str]:
     is the most similar to it, remains in training.
 
     Raises:
-      DataError: as `files.read`.
+      DataError: as `published.read`.
     """
     content = text(read(INPUT), INPUT.file)
     test = int(len(content) * 0.9)

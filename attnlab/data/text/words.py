@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from attnlab.data.io import files
-from attnlab.data.io.files import DataError, contents, text
+from attnlab.data.io.files import DataError, user_text
 from attnlab.data.text.example import Example, shuffled
 
 Phones = tuple[str, ...]
@@ -33,8 +32,7 @@ def asked(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]
 
     If every line is one word, the examples have no targets. Otherwise the file is read as by `read_user_file`.
     """
-    content = text(contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
-    fields = [found for line in content.split("\n") if (found := line.split())]
+    fields = [found for line in user_text(path).split("\n") if (found := line.split())]
     if not fields:
         raise DataError(f"{path} contains no words")
     if any(len(found) > 1 for found in fields):
@@ -57,5 +55,4 @@ def read_user_file(path: str, rows: Rows, half: list[int] | None = None) -> list
     Raises:
       DataError: if the file is missing, damaged, not UTF-8 or not of the format.
     """
-    content = text(contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
-    return examples(group(rows(content, path, half), path))
+    return examples(group(rows(user_text(path), path, half), path))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.console.errors import explain
 from attnlab.lab.planning.plan import Plan
@@ -21,6 +22,7 @@ from attnlab.training.averaging import averaged
 from attnlab.training.trainer import Trainer
 
 QUICK = 256  # test examples of a preview: one batch of the shape that is already compiled for validation
+T = TypeVar("T")
 TRIES = 3  # attempts to draw. If each one ends the process, the artifacts are left out
 
 
@@ -30,7 +32,7 @@ def begin(folder: RunFolder) -> None:
         folder.artifacts_pending.touch()
 
 
-def draw(plan: Plan, model: Any, alive: np.ndarray, answers: list, found: dict, note: Callable[[str], None]) -> None:
+def draw(plan: Plan, model: PyTree, alive: np.ndarray, answers: list, found: dict, note: Callable[[str], None]) -> None:
     """Write maps and pictures of one lane, and the answers of all seeds at the chosen learning rate.
 
     The lane is the first one at the chosen rate that did not diverge. Failures are reported as notes.
@@ -67,7 +69,7 @@ def draw_again(plan: Plan, found: dict, note: Callable[[str], None]) -> None:
     _end(plan.folder)
 
 
-def attempt(act: Callable[[], Any], lost: str, kept: str, note: Callable[[str], None]) -> Any:
+def attempt(act: Callable[[], T], lost: str, kept: str, note: Callable[[str], None]) -> T | None:
     """Call a function, and turn an exception into a note.
 
     Args:
@@ -119,9 +121,9 @@ def _end(folder: RunFolder) -> None:
         folder.artifacts_pending.unlink(missing_ok=True)
 
 
-def _write(plan: Plan, name: str, value: dict[str, Any] | None) -> None:
+def _write(plan: Plan, name: str, value: Mapping[str, object] | None) -> None:
     if value is not None:
-        plan.folder.write(name, value)
+        plan.folder.write(name, dict(value))
 
 
 def _answers(plan: Plan, answers: list, found: dict, note: Callable[[str], None]) -> None:

@@ -4,84 +4,56 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable
 from typing import TextIO
 
-from attnlab.console.escape import plain
-from attnlab.console.format import duration, measure, title
-from attnlab.lab.execution.eta import Course, throughput
+from attnlab.lab.execution.display import Display
 
 
-class Plain:
+class Plain(Display):
     """A `Progress` that prints a line at every event, and every `every` seconds (default 10) during training."""
 
     def __init__(self, stream: TextIO | None = None, every: float = 10.0, clock: Callable[[], float] = time.monotonic):
-        self._stream, self._every, self._clock = stream or sys.stderr, every, clock
-        self._course = Course(clock)
-        self._last, self._loss = clock(), "loss unknown"
+        super().__init__(clock)
+        self._stream, self._every = stream or sys.stderr, every
 
-    def waiting(self, what):
-        """Print nothing, because a printed line would stay."""
-        return nullcontext()
+    def show(self, last=False):
+        """Print the activity with which a variant ended."""
+        if last and self.activity:
+            self.note(self.activity)
+
+    def write(self, line):
+        """Print a line, and flush it."""
+        self.updated = self.clock()
+        print(line, file=self._stream, flush=True)
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """Print the name, index and number of steps of the variant."""
-        self._course.variant(name, total_steps, done_steps, later_steps)
+        super().variant(name, index, count, total_steps, done_steps, later_steps)
         resumed = f", resumed at step {done_steps}" if done_steps else ""
-        self._line(f"variant {index + 1} of {count}, {total_steps} steps{resumed}")
+        self.note(f"{self.place}, {total_steps} steps{resumed}")
 
     def compiling(self, what):
         """Print a line before compilation."""
-        self._line(f"compiling {what} …")
+        self.note(f"compiling {what} …")
 
     def compiled(self, what, seconds):
         """Print a line after compilation."""
-        self._line(f"compiled {what} in {seconds:.1f} s")
-
-    def advanced(self, step, loss, steps_per_second=None):
-        """Print a line if the last one is at least `every` seconds old."""
-        self._course.advance(step, steps_per_second)
-        self._loss = f"loss {loss:.4g}"
-        if self._clock() - self._last >= self._every:
-            self._step(step, *throughput(self._course))
+        self.note(f"compiled {what} in {seconds:.1f} s")
 
     def evaluated(self, step, metrics):
         """Print a line with the loss and every metric."""
-        self._step(step, measured(metrics))
+        super().evaluated(step, metrics)
+        self._step(self.metrics)
 
     def saved(self, step):
         """Print a line with the step of the checkpoint."""
-        self._line(f"saved at step {step}")
+        self.note(f"saved at step {step}")
 
-    def finished(self):
-        """Print a line with the time that the variant took."""
-        self._line(f"done in {duration(self._course.elapsed)}")
+    def update(self, activity=""):
+        """Print the step and the time left if the last line is at least `every` seconds old."""
+        if not activity and self.clock() - self.updated >= self._every:
+            self._step(*self.eta.words())
 
-    def note(self, text):
-        """Print the text as a line."""
-        self._line(text)
-
-    def close(self):
-        """Do nothing, since every line is flushed."""
-
-    def _step(self, step: int, *more: str) -> None:
-        self._line(", ".join([f"step {step} of {self._course.total}", self._loss, *more]))
-
-    def _line(self, text: str) -> None:
-        self._last = self._clock()
-        print(plain(labelled(self._course.name, text)), file=self._stream, flush=True)
-
-
-def labelled(variant: str, text: str) -> str:
-    """Return a line about a variant that begins with its name.
-
-    >>> labelled("gru", "saved at step 8"), labelled("gru", "gru: the maps were not saved")
-    ('gru: saved at step 8', 'gru: the maps were not saved')
-    """
-    return text if not variant or text.startswith(f"{variant}: ") else f"{variant}: {text}"
-
-
-def measured(metrics: Mapping[str, float]) -> str:
-    """Return metrics in words, each with its formatted value."""
-    return plain(", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items()))
+    def _step(self, *more: str) -> None:
+        self.note(", ".join([f"step {self.eta.step} of {self.eta.total}", self.loss, *more]))

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.lab.planning.ledger import Costs
+from attnlab.lab.results.declared import entries
 from attnlab.lab.statistics import Choice, choose, leaders, summaries
 from attnlab.lab.study.study import Experiment
 from attnlab.tasks.base.task import TaskData
@@ -25,7 +27,7 @@ def result(
     valid: Scores | None,
     test: Scores,
     examples: int | None,
-    costs: dict,
+    costs: Costs | dict[str, None],
     losses: list[float] | None = None,
     last: Scores | None = None,
 ) -> dict[str, Any]:
@@ -62,6 +64,7 @@ def result(
     )
     return {
         "metrics": over(test),
+        "declared": entries({**problem.metrics, **{name: problem.declared(name) for name in test[0]}}.values()),
         "tested_model": tested_model(train),
         **({"tested_steps": _tested_steps(train, fitted, chosen), "last_metrics": over(last)} if last else {}),
         "examples": examples,

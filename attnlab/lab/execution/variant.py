@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from attnlab.console.errors import explain
 from attnlab.lab.execution import artifacts
 from attnlab.lab.execution.artifacts import attempt, draw, draw_again, examined
 from attnlab.lab.execution.result import result, undecided
-from attnlab.lab.planning.ledger import costs
+from attnlab.lab.planning.ledger import Costs, costs
 from attnlab.lab.planning.plan import Plan, steps_after
 from attnlab.lab.results.stalled import stalled
 from attnlab.lab.results.tested import model_line
@@ -33,11 +32,12 @@ from attnlab.system.signals import located, reached
 from attnlab.training.averaging import tested_model
 from attnlab.training.checkpoints import Checkpoints, Keep
 from attnlab.training.loop import Fitted, fit
+from attnlab.training.progress import Progress
 from attnlab.training.trainer import Trainer
 
 
 def run_in_order(
-    plans: Sequence[Plan], command: str, progress: Any, workers: int = 1, shared: Path | None = None
+    plans: Sequence[Plan], command: str, progress: Progress, workers: int = 1, shared: Path | None = None
 ) -> Exception | None:
     """Train the variants one after the other. If one fails, the failure is noted and the next begins.
 
@@ -64,7 +64,7 @@ def run_in_order(
             if workers > 1 and isinstance(error, LockedError):
                 continue
             if len(plans) > 1:
-                progress.note(f"variant {plan.variant} failed: {explain(error)[0].removeprefix('attnlab: error: ')}")
+                progress.failed(plan.variant, explain(error)[0].removeprefix("attnlab: error: "))
                 vars(error)["variant"] = plan.variant  # tells the command line not to print the reason again
             traceback.clear_frames(error.__traceback__)
             first = first or error
@@ -101,7 +101,7 @@ def once(shared: Path | None, plan: Plan) -> Iterator[None]:
             raise
 
 
-def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> dict:
+def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Progress, workers: int = 1) -> dict:
     """Train one variant from its last checkpoint to its result.
 
     Args:
@@ -189,7 +189,7 @@ def write_description(plan: Plan, command: str) -> None:
             plan.folder.write(name, value())
 
 
-def resume(folder: RunFolder, progress: Any, step: int) -> None:
+def resume(folder: RunFolder, progress: Progress, step: int) -> None:
     """Prepare a folder to resume at a step: truncate the metrics, and record a changed environment."""
     if step and not folder.file("metrics").exists():
         progress.note(f"{folder.file('metrics')} is missing; the run continues without its rows up to step {step}")
@@ -227,8 +227,9 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     return answers, found
 
 
-def _costs(plan: Plan, note: Callable[[str], None]) -> dict[str, Any]:
+def _costs(plan: Plan, note: Callable[[str], None]) -> Costs | dict[str, None]:
     """Return the costs of the variant, or None for each if they cannot be counted."""
     count = partial(costs, plan.experiment, plan.problem)
     lost = f"{plan.variant}: the costs cannot be computed"
-    return attempt(count, lost, "the result is complete", note) or dict.fromkeys(("parameters", "flops", "state_bytes"))
+    counted = attempt(count, lost, "the result is complete", note)
+    return counted or {"parameters": None, "flops": None, "state_bytes": None}

@@ -1,4 +1,4 @@
-"""The program of a worker process that trains a study. It reads its orders from standard input (`workers.py`)."""
+"""The program of a worker process that trains a study. It reads its orders from standard input (`orders.py`)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attnlab.lab.execution.orders import Orders
+    from attnlab.training.progress import Progress
 
 
-def work(orders: dict[str, Any], progress: Any) -> tuple[str, int] | None:
+def work(orders: Orders, progress: Progress) -> tuple[str, int] | None:
     """Train the variants (`run_in_order`).
 
     Args:
-        orders: the orders, from `workers.py`.
+        orders: the orders.
         progress: the `Progress` listener.
 
     Returns:
@@ -34,7 +38,10 @@ def work(orders: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     for file in orders["sources"]:
         load_code(file)  # adds its own entries to the registries
     experiments = {name: serialize.read(written) for name, written in orders["experiments"].items()}
-    study = Study(next(iter(experiments.values())), **orders["study"])
+    study = Study(
+        next(iter(experiments.values())), name=orders["name"], question=orders["question"], match=orders["match"],
+        budget=orders["budget"],
+    )  # fmt: skip
     found = plans(study, experiments, Path(orders["home"]), {}, quick=orders["quick"])
     failed = run_in_order(found, orders["command"], progress, orders["workers"], Path(orders["shared"]))
     return explain(failed) if failed else None
@@ -42,7 +49,7 @@ def work(orders: dict[str, Any], progress: Any) -> tuple[str, int] | None:
 
 def main() -> int:
     """Run the worker. An error is printed as one line on stderr. Returns the exit code."""
-    if cores := {int(core) for core in sys.argv[1:]}:
+    if sys.platform != "darwin" and sys.platform != "win32" and (cores := {int(core) for core in sys.argv[1:]}):
         os.sched_setaffinity(0, cores)
     from attnlab.console.errors import explain
     from attnlab.lab.execution.log_lines import Plain

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import signal
@@ -10,30 +9,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO
 
-import jax
-
-from attnlab import registry
+from attnlab.lab.execution.orders import orders
 from attnlab.lab.planning.plan import Plan
-from attnlab.lab.study.load import ADDED
-from attnlab.lab.study.user_code import tags, user_defined
 from attnlab.storage.json_file import dumps
-from attnlab.system import settings
 from attnlab.system.cores import cores
 from attnlab.system.device import allocate_on_demand
 from attnlab.system.signals import NUMBERS, Interrupted, handled
+from attnlab.training.progress import Progress
 
 FAILED = re.compile(r"\bvariant (.+?) failed: (.*)")  # a note of `run_in_order`
-STUDY = ("name", "question", "match", "budget")  # the fields of the study that a worker receives
-# The jax settings that a worker receives, because they may have been set by a call: platform, precision, randomness.
-JAX = (
-    "jax_platforms", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_debug_nans",
-    "jax_compilation_cache_dir", *settings.NUMBERS,
-)  # fmt: skip
 
 
 class WorkerError(Exception):
@@ -44,7 +32,7 @@ class WorkerError(Exception):
         self.exit_code, self.is_stop = code, code - 128 in NUMBERS
 
 
-def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> None:
+def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Progress) -> None:
     """Train the unfinished variants of a study in several processes.
 
     Each process gets a share of the cores and reads the experiments as JSON. It first executes the experiment files
@@ -67,10 +55,9 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     waiting = [plan for plan in plans if plan.done is None]
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
-    orders = _orders(plans, workers, home, command)
     allocate_on_demand()
     with TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as shared:
-        written = dumps(orders | {"shared": shared})
+        written = dumps(orders(plans, workers, home, shared, command))
         running = [_Worker(written, cores, lines) for cores in _shares(workers)]
         with _signals(running):
             ended, failures = 0, []
@@ -90,42 +77,6 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
         if failures:
             vars(error)["variant"] = failures[0][0]
         raise error
-
-
-def sources(plans: Sequence[Plan]) -> list[str]:
-    """Return the experiment files that added the registry entries which the experiments use.
-
-    Args:
-        plans: the plans of all variants.
-
-    Raises:
-        ValueError: if an experiment uses your own class that was registered elsewhere, for example in a notebook,
-            because another process cannot import it.
-    """
-    files: dict[str, None] = {}
-    mine = {tag: kind for plan in plans for tag, kind in user_defined(plan.written).items()}
-    for place, name in dict.fromkeys(tag for plan in plans for tag in tags(plan.written)):
-        value, file = ADDED.get((place, name), (None, None))
-        if file is not None and value is registry.table(place)[name]:
-            files[str(file)] = None
-        elif (place, name) in mine:
-            raise ValueError(
-                f"workers: {name!r} of attnlab.{place} is defined in {mine[place, name].__module__}, which worker "
-                "processes do not import; set workers=1, or define it in the experiment file"
-            )
-    return list(files)
-
-
-def _orders(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
-    """Return the orders that each worker reads from its standard input."""
-    first = plans[0]
-    return {
-        "jax": {name: settings.value(jax.config, name, None) for name in JAX if hasattr(jax.config, name)},
-        "study": {name: getattr(first.study, name) for name in STUDY},
-        "home": str(home), "command": command, "workers": workers, "quick": first.quick,
-        "sources": sources(plans),
-        "experiments": {plan.variant: plan.written for plan in plans},
-    }  # fmt: skip
 
 
 def _called(number: int) -> str:
@@ -156,24 +107,21 @@ class _Worker:
         return 128 - code if code < 0 else code
 
     def _listen(self, orders: str, lines: queue.Queue) -> None:
-        pipes: Any = self.process
+        commands, messages = self.process.stdin, self.process.stderr
+        assert commands is not None
+        assert messages is not None
         try:
-            self._send(pipes.stdin, orders)
-            with pipes.stderr:
-                for line in pipes.stderr:
+            # A process that ended before it had read everything reports the reason itself.
+            with suppress(BrokenPipeError), commands:
+                commands.write(orders)
+            with messages:
+                for line in messages:
                     self.last = line.rstrip().removeprefix("attnlab: ").removeprefix("error: ") or self.last
                     if not line.startswith("attnlab: "):  # the reason of its end, which the waiting process reports
                         lines.put(line.rstrip())
         finally:
             self.process.wait()
             lines.put(None)
-
-    def _send(self, pipe: TextIO, orders: str) -> None:
-        try:
-            with pipe:
-                pipe.write(orders)
-        except BrokenPipeError:
-            pass  # it ended before it had read everything, and reports the reason itself
 
 
 @contextmanager
@@ -194,5 +142,5 @@ def _signals(running: Sequence[_Worker]) -> Iterator[None]:
 
 def _shares(workers: int) -> list[set[int]]:
     """Divide the cores evenly. A share is empty, so not bound, if the system cannot bind or there are too few cores."""
-    mine = cores() if hasattr(os, "sched_setaffinity") else []
+    mine = [] if sys.platform in ("darwin", "win32") else cores()
     return [set(mine[n::workers]) for n in range(workers)]

@@ -31,5 +31,5 @@ def describe(study: Study, found: Matched | None = None) -> list[dict[str, Any]]
         row, train = found.ledger.costs(experiment), experiment.train
         lanes = len(train.lanes)
         plan = {"lanes": lanes, "steps": train.steps, "training": lanes * train.steps * row["flops"]}
-        rows.append({"variant": name} | row | plan)
+        rows.append({"variant": name, **row, **plan})
     return rows

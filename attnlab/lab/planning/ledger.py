@@ -8,21 +8,56 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypedDict, TypeVar, runtime_checkable
 
 import jax
 import numpy as np
+from jaxtyping import Array, Bool, Int, PyTree
 
 from attnlab.analysis import cost
 from attnlab.lab.planning import precision
 from attnlab.lab.study.study import Experiment
-from attnlab.tasks.base.task import Pairs, TaskData
+from attnlab.tasks.base.task import Pairs, Task, TaskData
 from attnlab.training import state as lane
 
 BUCKETS = 64  # steps whose batch shapes are counted, enough to sample every length bucket in proportion
 
 
-def costs(experiment: Experiment, problem: TaskData) -> dict[str, Any]:
+Counted = TypeVar("Counted")
+
+
+class Costs(TypedDict):
+    """The costs of an experiment."""
+
+    parameters: int
+    """The number of parameters."""
+    flops: int
+    """The mean FLOPs of a training step of one lane."""
+    state_bytes: int | None
+    """The bytes of the decoding state, or None for a model that does not decode."""
+    memory: int
+    """The bytes of the training state of all lanes."""
+
+
+@runtime_checkable
+class TokenDecoder(Protocol):
+    """A model that continues a sequence of tokens."""
+
+    def start(self, length: int) -> PyTree:
+        """Return the state before the first token, with room for `length` tokens."""
+        ...
+
+
+@runtime_checkable
+class PairDecoder(Protocol):
+    """A model that decodes a target from a source."""
+
+    def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> PyTree:
+        """Return the state before the first target token, with room for `length` tokens."""
+        ...
+
+
+def costs(experiment: Experiment, problem: TaskData) -> Costs:
     """Return the costs of one experiment, as `Ledger.costs` does, with its data already loaded."""
     return Ledger({experiment.task: problem}).costs(experiment)
 
@@ -31,7 +66,7 @@ def costs(experiment: Experiment, problem: TaskData) -> dict[str, Any]:
 class Ledger:
     """The costs of experiments. Each is counted once and cached, because a trace takes most of a second."""
 
-    problems: dict[Any, TaskData] = field(default_factory=dict)
+    problems: dict[Task, TaskData] = field(default_factory=dict)
     """The loaded data, by task. Data of further tasks are loaded into it on demand."""
     known: dict[tuple, Any] = field(default_factory=dict)
     """The costs counted so far, by key."""
@@ -45,7 +80,7 @@ class Ledger:
             self.problems[experiment.task] = experiment.task.load()
         return self.problems[experiment.task]
 
-    def model(self, experiment: Experiment) -> Any:
+    def model(self, experiment: Experiment) -> PyTree:
         """Return the model as a tree of shapes."""
         problem = self.problem(experiment)
         make = lambda: jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
@@ -77,11 +112,11 @@ class Ledger:
             raise ValueError("the time of a training step is measured only when the study runs")
         return self.clock(experiment, self.problem(experiment))
 
-    def costs(self, experiment: Experiment) -> dict[str, Any]:
+    def costs(self, experiment: Experiment) -> Costs:
         """Return the costs of an experiment.
 
         Returns:
-            {"parameters", "flops", "state_bytes", "memory"}. "memory" is the training state of all lanes, in bytes.
+            The costs. The memory does not include activations.
         """
         model, train = self.model(experiment), experiment.train
         begin = lambda model, seed, rate: lane.start(lambda key: model, train, seed, rate)
@@ -122,7 +157,7 @@ class Ledger:
         steps = [n for n in range(first, first + BUCKETS) if n < last]
         return self._once(("batches", experiment.task, size, first, last), lambda: Counter(map(shapes, steps)))
 
-    def _once(self, at: tuple, count: Callable[[], Any]) -> Any:
+    def _once(self, at: tuple, count: Callable[[], Counted]) -> Counted:
         """Return the cached value of a key, computing it on first use."""
         if at not in self.known:
             with _uncollected():
@@ -130,15 +165,18 @@ class Ledger:
         return self.known[at]
 
 
-def decoding_state(model: Any, problem: TaskData) -> int | None:
+def decoding_state(model: PyTree, problem: TaskData) -> int | None:
     """Return the bytes of the state for decoding one example of maximal length, or None if the model cannot decode."""
-    if not hasattr(model, "start"):
-        return None
-    if not isinstance(problem.shape, Pairs):
-        return cost.size(jax.eval_shape(lambda m: m.start(problem.shape.length), model))
-    source = jax.ShapeDtypeStruct((problem.shape.source_length,), "int32")
-    keep = jax.ShapeDtypeStruct((problem.shape.source_length,), "bool")
-    return cost.size(jax.eval_shape(lambda m, s, k: m.start(s, k, problem.shape.target_length), model, source, keep))
+    shape = problem.shape
+    if isinstance(shape, Pairs):
+        if not isinstance(model, PairDecoder):
+            return None
+        source = jax.ShapeDtypeStruct((shape.source_length,), "int32")
+        keep = jax.ShapeDtypeStruct((shape.source_length,), "bool")
+        return cost.size(jax.eval_shape(lambda m, s, k: m.start(s, k, shape.target_length), model, source, keep))
+    return (
+        cost.size(jax.eval_shape(lambda m: m.start(shape.length), model)) if isinstance(model, TokenDecoder) else None
+    )
 
 
 @contextmanager

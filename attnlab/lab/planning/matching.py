@@ -11,18 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
-from typing import Any
 
 from attnlab.console.format import count, large, off
 from attnlab.lab.planning.budget import TOLERANCE, budget
 from attnlab.lab.planning.ledger import Ledger
-from attnlab.lab.study.study import Experiment, Study, change, check_twins
+from attnlab.lab.planning.model_sizes import ATTEMPTS, growth_exponent, inner_width, multiples_around, size, sizes, unit
+from attnlab.lab.study.experiment import Experiment
+from attnlab.lab.study.study import Study, change, check_twins
 
 TRIES = 8  # widths that are traced for one variant, at most
-REACH = 64  # multiples around a width that are tried until the model allows one
 # The methods of a ledger that count a cost, with its name and its format for display.
-MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
+MEASURES: dict[str, tuple[str, Callable[[int], str]]] = {
     "parameters": ("parameters", count),
     "flops": ("FLOPs per step", lambda number: large(number, "FLOP")),
     "state": ("decoding state", lambda number: f"{count(number)} B"),
@@ -152,7 +151,7 @@ class _Match:
         Raises:
             ValueError: if the model has neither width nor feedforward, or the cost stays more than 2% away.
         """
-        fields = [field for field in ("width", "feedforward") if hasattr(experiment.model, field)]
+        fields = sizes(experiment.model)
         if not fields:
             model = type(experiment.model).__name__
             raise ValueError(f"match={self.match!r}: the {model} of {name} has neither width nor feedforward")
@@ -187,11 +186,11 @@ class _Match:
         """Return what was changed, in words."""
         changes = []
         for field, words in (("width", "width"), ("feedforward", "feed-forward")):
-            old, new = getattr(before.model, field, None), getattr(after.model, field, None)
+            old, new = size(before.model, field), size(after.model, field)
             if old != new:
-                changes.append(f"{words} {_inner(before.model) if old is None else old} → {new}")
+                changes.append(f"{words} {inner_width(before.model) if old is None else old} → {new}")
         old, new = self.count(before), self.count(after)
-        costs = self.told(new or 0) if old == new else f"{self.name} {self.write(old)} → {self.write(new)}"
+        costs = self.told(new or 0) if old == new else f"{self.name} {self.write(old or 0)} → {self.write(new or 0)}"
         return [*(changes or ["unchanged"]), f"{costs} ({off(new or 0, self.target)})"]
 
     def _widened(self, experiment: Experiment) -> Experiment:
@@ -210,7 +209,7 @@ class _Match:
             seen[there] = cost, wider
             if cost == seen[here][0]:
                 break
-            power = _power(there / here, cost / seen[here][0])
+            power = growth_exponent(there / here, cost / seen[here][0])
             here = there
         return min(seen.values(), key=lambda found: self._far(found[0]))[1]
 
@@ -229,12 +228,12 @@ class _Match:
 
     def _beside(self, experiment: Experiment, before: Experiment, side: int) -> Experiment | None:
         """Return `before` at the next allowed width above (`side` 1) or below (-1) that of `experiment`, or None."""
-        width, unit = experiment.model.width, _unit(before.model)
-        for n in range(1, REACH):
+        width, step = experiment.model.width, unit(before.model)
+        for n in range(1, ATTEMPTS):
             with suppress(ValueError, NotImplementedError):
-                if width + side * n * unit < 1:
+                if width + side * n * step < 1:
                     return None
-                beside = change(before, **{"model.width": width + side * n * unit})
+                beside = change(before, **{"model.width": width + side * n * step})
                 self.cost("", beside)
                 return beside
         return None
@@ -242,7 +241,7 @@ class _Match:
     def _priced(self, experiment: Experiment, guess: float, seen: dict) -> Iterator[tuple[int, int, Experiment]]:
         """Yield (width, cost, experiment) for allowed widths around a guess, nearest first."""
         tried = 0
-        for width in _around(guess, _unit(experiment.model)):
+        for width in multiples_around(guess, unit(experiment.model)):
             if width in seen:
                 yield width, *seen[width]
                 continue
@@ -255,9 +254,9 @@ class _Match:
 
     def _filled(self, experiment: Experiment) -> Experiment:
         """Return the experiment at the feed-forward width of cost nearest the target. The cost is linear in it."""
-        here = _inner(experiment.model)
+        here = inner_width(experiment.model)
         seen = {here: (self.cost("", experiment), experiment)}
-        slope = self._rise * getattr(experiment.model, "width", 1)
+        slope = self._rise * (size(experiment.model, "width") or 1)
         while len(seen) < TRIES:
             there = max(1, round(here + (self.target - seen[here][0]) / slope))
             if there in seen:
@@ -273,43 +272,18 @@ class _Match:
     @cached_property
     def _growth(self) -> float:
         """The exponent of the width in the cost of the base. It does not depend on which variants there are."""
-        if not hasattr(self.base.model, "width"):
+        if (width := size(self.base.model, "width")) is None:
             return 1.5
-        width = self.base.model.width
         seen = {width: (self.target, self.base)}
         there, cost, _ = next(self._priced(self.base, 1.25 * width + 0.5, seen), (width, 0, self.base))
-        return 1.5 if there == width else _power(there / width, cost / self.target)
+        return 1.5 if there == width else growth_exponent(there / width, cost / self.target)
 
     @cached_property
     def _rise(self) -> float:
         """The cost of one more hidden unit per unit of width in the base, a first estimate for every variant."""
         start = 4.0  # any positive start will do, because the second step measures the slope
-        if getattr(self.base.model, "feedforward", 0) == 0:
+        if "feedforward" not in sizes(self.base.model) or size(self.base.model, "feedforward") == 0:
             return start
-        inner = _inner(self.base.model)
+        inner = inner_width(self.base.model)
         rise = self.cost("the base", change(self.base, **{"model.feedforward": 2 * inner})) - self.target
-        return rise / inner / getattr(self.base.model, "width", 1) or start
-
-
-def _power(wider: float, costlier: float) -> float:
-    """Return the exponent of the cost in the width, clipped to [0.25, 8] so that the next guess stays reasonable."""
-    return min(8.0, max(0.25, math.log(costlier) / math.log(wider)))
-
-
-def _around(guess: float, unit: int) -> Iterator[int]:
-    """Yield the positive multiples of a unit, in order of distance from a guess."""
-    middle = max(1, round(guess / unit))
-    side = 1 if guess > unit * middle else -1
-    steps = chain([0], *((side * n, -side * n) for n in range(1, REACH)))
-    return islice((unit * (middle + n) for n in steps if middle + n > 0), REACH)
-
-
-def _unit(model: Any) -> int:
-    """Return the number of heads, of which a width must be a multiple, or 1."""
-    heads = getattr(model, "heads", 1)
-    return heads if isinstance(heads, int) else 1
-
-
-def _inner(model: Any) -> int:
-    """Return the feed-forward width, which is four times the width by default."""
-    return 4 * model.width if model.feedforward is None else model.feedforward
+        return rise / inner / (size(self.base.model, "width") or 1) or start

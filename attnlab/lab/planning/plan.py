@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.lab.planning import precision
 from attnlab.lab.runs.confined import confined
@@ -21,7 +22,7 @@ from attnlab.lab.study.study import Experiment, Study
 from attnlab.storage.lock import locked
 from attnlab.system import settings
 from attnlab.system.environment import environment
-from attnlab.tasks.base.task import TaskData
+from attnlab.tasks.base.task import Task, TaskData
 from attnlab.training.averaging import averaged_steps
 from attnlab.training.config import Train
 
@@ -58,7 +59,7 @@ def plans(
     study: Study,
     experiments: dict[str, Experiment],
     home: Path,
-    problems: dict[Any, TaskData],
+    problems: dict[Task, TaskData],
     *,
     quick: bool = False,
     fresh: bool = False,
@@ -171,7 +172,7 @@ def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
         )
 
 
-def _check_lengths(problem: TaskData, model: Any, train: Train) -> None:
+def _check_lengths(problem: TaskData, model: PyTree, train: Train) -> None:
     """Trace the loss on training batches and the longest test batch, so that a model that cannot take them fails."""
     longest = max(problem.eval_batches("test", 1), key=lambda batch: max(map(np.size, batch.values())))
     batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.pretraining_steps))]
@@ -179,7 +180,7 @@ def _check_lengths(problem: TaskData, model: Any, train: Train) -> None:
         jax.eval_shape(partial(problem.loss, key=None), model, batch)
 
 
-def _check_decoder(experiment: Experiment, problem: TaskData, model: Any) -> None:
+def _check_decoder(experiment: Experiment, problem: TaskData, model: PyTree) -> None:
     """Raise ValueError for a decoder that is no Search, or on a task without decoding, and trace it on one example."""
     from attnlab.decoding import Search
 

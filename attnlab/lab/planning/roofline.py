@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
@@ -12,7 +11,9 @@ from attnlab.analysis.roofline import PUBLISHED, Kind, Machine, kinds
 from attnlab.console.format import count, large
 from attnlab.console.tables import columns
 from attnlab.lab.planning.matching import Matched
-from attnlab.lab.study.study import Experiment
+from attnlab.lab.planning.precision import dtype_of
+from attnlab.lab.study.experiment import Experiment
+from attnlab.tasks.base.task import TaskData
 
 MOST = 16  # kinds of operation that a table lists. The cost of the others is negligible
 
@@ -31,7 +32,7 @@ def placed(found: Matched, here: Machine) -> list[str]:
         "Operations of one forward pass of a batch. Each operation is counted with the bytes that it reads and writes."
     ]
     machines = {
-        name: [here, *(each for each in PUBLISHED if each.dtype == getattr(experiment.model, "dtype", "float32"))]
+        name: [here, *(each for each in PUBLISHED if each.dtype == dtype_of(experiment.model))]
         for name, experiment in found.experiments.items()
     }
     for each in dict.fromkeys(machine for listed in machines.values() for machine in listed):
@@ -42,7 +43,7 @@ def placed(found: Matched, here: Machine) -> list[str]:
     return lines
 
 
-def forward(experiment: Experiment, problem: Any) -> list[Kind]:
+def forward(experiment: Experiment, problem: TaskData) -> list[Kind]:
     """Return the operations in the loss of one batch, from a trace."""
     model = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
     batch = problem.batch(0, 0, experiment.train.batch_size)

@@ -6,9 +6,9 @@ import hashlib
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
@@ -33,7 +33,7 @@ class Stopwatch:
 
     folder: Path
     """The folder of the study, where `seconds.json` is kept."""
-    note: Any = lambda text: None
+    note: Callable[[str], None] = lambda text: None
     """A function that is called with a line before each measurement."""
     fresh: bool = False
     """Whether to ignore the times in the file and measure anew."""

@@ -114,7 +114,7 @@ def flat(experiment: Experiment) -> dict[str, str]:
     return dict(_flat(experiment, ()))
 
 
-def _flat(config: Any, path: tuple[str, ...]):
+def _flat(config: object, path: tuple[str, ...]):
     if path and (not is_dataclass(config) or registry.home(config, path[-1])):
         yield ".".join(path), text(config)
     for name in registry.field_names(config):
@@ -155,7 +155,7 @@ def _plural(number: int, noun: str) -> str:
 
 
 # The name and the format of each cost for display. Other costs are shown by their key, without a format.
-COSTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+COSTS: dict[str, tuple[str, Callable[[int], str]]] = {
     "parameters": ("parameters", count),
     "flops": ("FLOPs per step", lambda number: large(number, "FLOP")),
     "state_bytes": ("decoding state", lambda number: large(number, "B")),
@@ -178,7 +178,7 @@ def summed(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [f"all {len(rows)} variants: {large(sum(row['training'] for row in rows), 'FLOP')}"] if len(rows) > 1 else []
 
 
-def _cost(key: str, value: Any) -> str:
+def _cost(key: str, value: int | None) -> str:
     if value is None:
         return NONE
     return COSTS[key][1](value) if key in COSTS else text(value)

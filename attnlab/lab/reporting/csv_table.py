@@ -22,7 +22,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from io import StringIO
-from typing import Any
 
 from attnlab.console.format import number
 from attnlab.lab.results.outcome import Outcome
@@ -42,36 +41,31 @@ def rows(found: Sequence[Outcome]) -> str:
     writer.writerow([_text(head) for head in heads])
     for outcome in found:
         costs = [_number(_cost(outcome, field)) for field in (*COSTS, *TIMES)]
-        writer.writerows([*_text_of(lane), *costs] for lane in _lanes(outcome, metrics))
+        writer.writerows([*lane, *costs] for lane in _lanes(outcome, metrics))
     return file.getvalue()
 
 
-def _lanes(outcome: Outcome, metrics: list[str]) -> Iterator[list[Any]]:
-    """Yield variant, state, seed, learning rate and metrics of each seed at the chosen rate."""
-    empty: list[Any] = [None] * len(metrics)
+def _lanes(outcome: Outcome, metrics: list[str]) -> Iterator[list[str]]:
+    """Yield the cells of variant, state, seed, learning rate and metrics of each seed at the chosen rate."""
+    variant, empty = _text(outcome.name), [""] * len(metrics)
     if outcome.result is None:
-        yield [outcome.name, state(outcome), None, None, *empty]
+        yield [variant, state(outcome), "", "", *empty]
         return
-    rate = outcome.result.get("learning_rate")
+    rate = _number(outcome.result.get("learning_rate"))
     by_seed = [outcome.values(metric) for metric in metrics]
     for seed in outcome.alive():
-        values = [values.get(seed) for values in by_seed]
+        values = [_number(values.get(seed)) for values in by_seed]
         failed = outcome.headline is None or outcome.values(outcome.metric).get(seed) is None
-        yield [outcome.name, "failed" if failed else "finished", seed, rate, *values]
+        yield [variant, "failed" if failed else "finished", _number(seed), rate, *values]
     for lane in outcome.lost():
-        yield [outcome.name, "diverged", lane.get("seed"), rate, *empty]
+        yield [variant, "diverged", _number(lane.get("seed")), rate, *empty]
 
 
-def _cost(outcome: Outcome, field: str) -> Any:
+def _cost(outcome: Outcome, field: str) -> object:
     return outcome.training_flops() if field == "training_flops" else (outcome.result or {}).get(field)
 
 
-def _text_of(lane: list[Any]) -> list[str]:
-    name, status, seed, *numbers = lane
-    return [_text(name), status, _number(seed), *map(_number, numbers)]
-
-
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     return "" if number(value) is None else repr(value)
 
 

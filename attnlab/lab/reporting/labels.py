@@ -6,13 +6,19 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LETTER = 6.6  # width of a letter in pixels, at the font size of figures
+import numpy as np
+from jaxtyping import Float
+
+LETTER = 7.2  # width of a letter in pixels, at the font size of figures
 LINE = 13.0  # height of a line in pixels
 GAP = 9.0  # pixels between a point and its name
 DOT = 5.0
 LONGEST = 18
+FAR = 120.0  # pixels from its point at which a name is not written, less if it hides something there
+SIDES = np.tile([1, -1], 61)
+SHIFTS = np.repeat(6.0 * np.arange(-30, 31), 2)
 
-Box = tuple[float, float, float, float]
+Boxes = Float[np.ndarray, "N 4"]  # left, top, right and bottom
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,11 @@ def place(
     width: float,
     top: float,
     bottom: float,
-) -> list[Spot]:
+) -> list[Spot | None]:
     """Choose a position for the name of each point, inside 0 … width and top … bottom.
 
-    It is the nearest position that touches no other name and no point. If there is none, it is the one with the least
-    overlap. Intervals are avoided if that needs no large shift.
+    It is the nearest position that touches no other name and no point. Intervals are avoided if that needs no large
+    shift. A name for which every position touches another name, or is far away or hides much, has none.
 
     Args:
         points: The points (x, y) in pixels.
@@ -44,32 +50,28 @@ def place(
         names: The names.
         width, top, bottom: The limits in pixels.
     """
-    dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
-    lines = [(x - DOT, low, x + DOT, high) for (x, _), (low, high) in zip(points, reaches, strict=True)]
-    spots: dict[int, Spot] = {}
-    taken: list[Box] = []
+    dots = np.array([(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points])
+    lines = np.array([(x - DOT, low, x + DOT, high) for (x, _), (low, high) in zip(points, reaches, strict=True)])
+    spots: list[Spot | None] = [None] * len(points)
+    taken = np.empty((0, 4))
     for n in sorted(range(len(points)), key=lambda n: points[n][1]):
-        options = [Spot(side, 6.0 * step) for step in range(-30, 31) for side in (1, -1)]
-        boxes = {spot: _box(points[n], names[n], spot) for spot in options}
-        inside = [spot for spot, box in boxes.items() if box[1] >= top and box[3] <= bottom] or options
-        other_dots = dots[:n] + dots[n + 1 :]
-        other_lines = lines[:n] + lines[n + 1 :]
-
-        def cost(spot: Spot, boxes=boxes, dots=other_dots, lines=other_lines) -> tuple[float, float]:
-            box = boxes[spot]
-            out = max(-box[0], 0) + max(box[2] - width, 0)
-            hidden = sum(_overlap(box, other) for other in taken) + LINE * out
-            crossed = 2 * sum(_overlap(box, dot) for dot in dots) + 0.15 * sum(_overlap(box, line) for line in lines)
-            return hidden, crossed + abs(spot.shift) + (spot.side < 0)
-
-        spots[n] = min(inside, key=cost)
-        taken.append(boxes[spots[n]])
-    return [spots[n] for n in range(len(points))]
+        boxes = _boxes(points[n], wide(names[n]))
+        left, high, right, low = boxes.T
+        inside = (high >= top) & (low <= bottom)
+        hidden = _overlap(boxes, taken) + LINE * (np.maximum(-left, 0) + np.maximum(right - width, 0))
+        others = np.arange(len(points)) != n
+        crossed = 2 * _overlap(boxes, dots[others]) + 0.15 * _overlap(boxes, lines[others]) + abs(SHIFTS)
+        best = np.lexsort((crossed + (SIDES < 0), hidden, ~inside))[0]
+        if inside[best] and crossed[best] < FAR and not _overlap(boxes[[best]], taken)[0]:
+            spots[n] = Spot(int(SIDES[best]), float(SHIFTS[best]))
+            taken = np.vstack([taken, boxes[best]])
+    return spots
 
 
 def short(name: str) -> str:
-    """Shorten a name to fit into a figure."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    """Shorten a name to fit into a figure, and replace what cannot be drawn."""
+    shown = "".join(letter if letter.isprintable() else "·" for letter in name)
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
 
 
 def wide(text: str) -> float:
@@ -77,12 +79,15 @@ def wide(text: str) -> float:
     return LETTER * sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def _box(point: tuple[float, float], name: str, spot: Spot) -> Box:
-    (x, y), length = point, wide(name)
-    start = x + GAP if spot.side > 0 else x - GAP - length
-    return start, y + spot.shift - LINE / 2, start + length, y + spot.shift + LINE / 2
+def _boxes(point: tuple[float, float], length: float) -> Boxes:
+    """Return the box of a name on each side and with each shift."""
+    left = np.where(SIDES > 0, point[0] + GAP, point[0] - GAP - length)
+    top = point[1] + SHIFTS - LINE / 2
+    return np.stack([left, top, left + length, top + LINE], axis=1)
 
 
-def _overlap(a: Box, b: Box) -> float:
-    wide, tall = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    return max(wide, 0.0) * max(tall, 0.0)
+def _overlap(boxes: Boxes, others: Boxes) -> Float[np.ndarray, " N"]:
+    """Return the area of each box that other boxes cover."""
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    return np.maximum(high - low, 0).prod(-1).sum(-1)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import sha256
-from typing import Any
 
-from attnlab.lab.reporting.markup import Markup, join, tag
+from attnlab.lab.reporting.markup import Child, Markup, join, tag
 from attnlab.lab.reporting.style import STYLE
 
 # Nothing may be fetched and only the page's own script may run, whatever a name or a file injects into the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def document(title: str, *parts: Any, script: str = "") -> str:
+def document(title: str, *parts: Child, script: str = "") -> str:
     """Return a self-contained HTML page of these parts. The policy allows `script` by its hash."""
     body, policy = [tag("main", join(*parts))], _POLICY
     if script:
@@ -33,7 +32,7 @@ def document(title: str, *parts: Any, script: str = "") -> str:
     return "<!doctype html>\n" + tag("html", head, tag("body", *body), lang="en") + "\n"
 
 
-def section(heading: str, *children: Any, class_: str | None = None) -> Markup:
+def section(heading: str, *children: Child, class_: str | None = None) -> Markup:
     """Return a section of the page with a heading."""
     return tag("section", tag("h2", heading), *children, class_=class_)
 
@@ -44,7 +43,7 @@ def scroll(child: Markup, label: str) -> Markup:
     return tag("div", child, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
-def details(summary: Any, *children: Any, class_: str | None = None) -> Markup | None:
+def details(summary: Child, *children: Child, class_: str | None = None) -> Markup | None:
     """Return a collapsed element, or None if it would be empty."""
     body = join(*children)
     return tag("details", tag("summary", summary), body, class_=class_) if body else None

@@ -12,7 +12,6 @@ from __future__ import annotations
 import zlib
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,7 @@ def _example(example: Example, packed: str, label: str, first: bool) -> Markup:
     )
 
 
-def _joined(symbols: Sequence[Any]) -> str:
+def _joined(symbols: Sequence[object]) -> str:
     """Join symbols: single characters without a space, words with spaces."""
     letters = [str(symbol) for symbol in symbols]
     return "".join(letters) if all(len(letter) < 2 for letter in letters[:-1]) else " ".join(letters)

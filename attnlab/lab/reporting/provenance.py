@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from attnlab.console.format import NONE
 from attnlab.lab.reporting.layout import details, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.runs.environment_history import changes_in_words
+from attnlab.lab.runs.run_folder import Record
 from attnlab.lab.study.values import text
 
 # Descriptions of the values in `experiment.json` that say how variants were matched.
@@ -44,7 +44,7 @@ def _agreed(found: list[Outcome]) -> Markup | None:
     return tag("p", " ".join(sentences)) if sentences else None
 
 
-def _common(experiments: list[dict[str, Any]], field: str, words: dict[str, str]) -> str | None:
+def _common(experiments: list[Record], field: str, words: dict[str, str]) -> str | None:
     """Describe the value of a field that all share. Returns None if they differ or the value has no description."""
     values = {str(each.get(field)) for each in experiments}
     return words.get(values.pop()) if len(values) == 1 else None
@@ -59,14 +59,15 @@ def _varying(found: list[Outcome]) -> Markup | None:
     return _facts(found, values, everywhere=True) if differing else None
 
 
-def _fields(config: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _fields(config: object, path: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield the fields of a configuration by dotted path. A registered value yields its name, then its own fields."""
     if not isinstance(config, dict):
         yield ".".join(path), config
         return
     if "registry" in config:
         yield ".".join(path), config.get("name")
-        config = config.get("fields") if isinstance(config.get("fields"), dict) else {}
+        fields = config.get("fields")
+        config = fields if isinstance(fields, dict) else {}
     for key, value in config.items():
         yield from _fields(value, (*path, key))
 
@@ -75,12 +76,12 @@ def _commands(found: list[Outcome]) -> list[str]:
     return list(dict.fromkeys(str(o.experiment["command"]) for o in found if o.experiment.get("command")))
 
 
-def _fingerprint(outcome: Outcome) -> dict[str, Any]:
+def _fingerprint(outcome: Outcome) -> dict[str, object]:
     value = (outcome.result or {}).get("fingerprint")
     return {"sha256": value} if value else {}
 
 
-def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool = False) -> Markup | None:
+def _facts(found: list[Outcome], facts: Sequence[Mapping[str, object]], everywhere: bool = False) -> Markup | None:
     """Return a table of facts: one column if all variants agree, else a row for each variant."""
     kept = [(outcome, fact) for outcome, fact in zip(found, facts, strict=True) if fact]
     if not kept:
@@ -99,7 +100,7 @@ def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool =
     return scroll(table, "By variant")
 
 
-def _said(value: Any) -> str:
+def _said(value: object) -> str:
     """Format a value as the command line reads it, or as JSON if the command line cannot read such a value."""
     if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
         return text(tuple(value))
@@ -108,7 +109,7 @@ def _said(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _listing(config: Any) -> Markup | None:
+def _listing(config: object) -> Markup | None:
     """List the fields, one line each, by the path that the command line uses."""
     lines = [f"{path}={_said(value)}" for path, value in _fields(config, ())] if config else []
     return tag("pre", tag("code", "\n".join(lines))) if lines else None

@@ -56,7 +56,7 @@ def _answers(found: dict[str, Any]) -> Markup | None:
     return section("Answers", scroll(table, "Answers"), tag("p", note, class_="quiet"))
 
 
-def _words(decoder: Any) -> str:
+def _words(decoder: object) -> str:
     """Describe a decoder in words: "beam, size 5, penalty 1, best 3"."""
     fields = [f"{field.replace('_', '-')} {value:g}" for field, value in vars(decoder).items() if value is not None]
     return ", ".join([type(decoder).__name__.lower(), *fields])

@@ -1,25 +1,40 @@
 """Scatter plots of a metric over a number: each variant's mean with its interval and its seeds.
 
-Horizontal positions are fractions of the width, so that text keeps its size on narrow and wide screens. Vertical
-positions are in pixels. Names are placed for a narrow screen, and have more room on a wide one.
+A figure is drawn for a narrow screen. On a wide one it grows while its text keeps its size, so that names have more
+room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from attnlab.console.format import measure, within
-from attnlab.lab.reporting.axis import Axis, axis, log_axis
-from attnlab.lab.reporting.labels import place, short
+from attnlab.console.metric import Metric
+from attnlab.lab.reporting.axis import axis, log_ticks
+from attnlab.lab.reporting.figure_svg import BACKGROUND, CURRENT, PAGE, PART, draw, style_axes, svg
+from attnlab.lab.reporting.labels import place, short, wide
 from attnlab.lab.reporting.markup import Markup, tag
-from attnlab.lab.reporting.strips import tick
 from attnlab.lab.results.estimates import Estimate
+from attnlab.plotting import plain
 
-TOP, FOOT = 16.0, 24.0  # pixels above the plot, and below it for the numbers of the horizontal axis
-MARGIN = 46.0  # pixels left of the plot, for the numbers of the metric
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FOOT = 24.0  # pixels below the plot, for the numbers of the horizontal axis
 SIDE = 5.0  # pixels between variants that would overlap
+SIZE = (360.0, 280.0)  # pixels of a figure
+PANEL = (165.0, 130.0)  # pixels of one of many panels
+MARKERS = {
+    "ring": {"marker": "o", "markersize": 6, "markerfacecolor": "none", "markeredgewidth": 1, "alpha": 0.6},
+    "dot": {"marker": "o", "markersize": 9, "markeredgecolor": BACKGROUND},
+    "small": {"marker": "o", "markersize": 5.5, "markeredgecolor": BACKGROUND},
+    "cross": {"marker": "x", "markersize": 7, "markeredgewidth": 1.6},
+}
+
+Place = tuple[float, float]  # pixels from the left and from the bottom
+Key = tuple[int, int]  # the order of a variant, and the number of its point
 
 
 @dataclass(frozen=True)
@@ -58,93 +73,98 @@ class Series:
         return [(p, p.estimate.mean) for p in self.points if p.estimate.sound and p.estimate.mean is not None]
 
 
-@dataclass(frozen=True)
-class Frame:
-    """The axes of a figure."""
-
-    metric: str
-    """The metric of the vertical axis."""
-    higher: bool
-    """Whether higher values are better."""
-    across: Axis
-    """The horizontal axis, which is logarithmic."""
-    down: Axis
-    """The vertical axis."""
-    width: float
-    """The minimum width in pixels."""
-    tall: float
-    """The height in pixels."""
-
-    def x(self, value: float) -> float:
-        """Return the horizontal position of a number as a fraction of the width."""
-        left = MARGIN / self.width
-        return left + (0.97 - left) * self.across.share(value)
-
-    def y(self, value: float) -> float:
-        """Return the vertical position of a value of the metric in pixels."""
-        return TOP + self.tall * (1 - self.down.share(value))
-
-    def ticked(self, ticks: Sequence[float]) -> Frame:
-        """Return the frame with these ticks on the horizontal axis, from the smallest, except those without room."""
-        kept: list[float] = []
-        for value in sorted(ticks):
-            if not kept or self.width * (self.x(value) - self.x(kept[-1])) > 43:
-                kept.append(value)
-        return replace(self, across=replace(self.across, ticks=tuple(kept)))
-
-
-def frame(metric: str, higher: bool, series: Sequence[Series], width: float = 330, tall: float = 270) -> Frame:
-    """Return axes that contain all of the series."""
-    sound = [point.estimate for one in series for point, _ in one.sound]
-    ends = [end for e in sound for end in (e.mean, *(e.ends or ()), *e.values) if end is not None]
-    heights = within(metric, min(ends), max(ends)) if ends else ()
-    across = log_axis([point.x for one in series for point in one.points], round(width / 66))
-    return Frame(metric, higher, across, axis(heights, metric, round(tall / 50) + 1), width, tall)
-
-
-def scatter(on: Frame, series: Sequence[Series], write: Callable[[float], str], label: str) -> Markup:
-    """Return an SVG with the points of all variants, each labelled with its name.
+def scatter(metric: Metric, series: Sequence[Series], write: Callable[[float], str], label: str) -> Markup:
+    """Return an SVG with the points of all variants, each labelled with its name where there is room.
 
     If seeds diverged or gave no finite value, a cross is drawn at the bad end of the metric.
 
     Args:
-        on: The axes.
+        metric: The metric of the vertical axis.
         series: The variants.
-        write: Formats a number of the horizontal axis.
+        write: Formats a number of the horizontal axis, which is logarithmic.
         label: A description for screen readers.
     """
-    offsets = _beside(on, series)
-    drawn = [_series(on, one, offset) for one, offset in zip(series, offsets, strict=True)]
-    return _svg(on, [*_grid(on, write), *drawn, *_names(on, series, offsets)], label)
+    with plain(ascii(label)):
+        figure, axes = _axes(metric, series, SIZE)
+        _write_ticks(axes, log_ticks(*axes.get_xlim(), 5), write)
+        offsets = _beside(axes, series)
+        rest, points, _ = _draw(figure, axes, series, offsets, metric, [])
+        names = _names(axes, series, offsets)
+    return svg(SIZE, [rest, *[_group(one, metric, points) for one in series], *names], label, "scatter")
 
 
-def alone(on: Frame, one: Series, others: Sequence[Series], write: Callable[[float], str], label: str) -> Markup:
-    """Return the same figure for one variant, with the lines of the other variants in grey."""
-    behind = [tag("g", _track(on, other), class_="behind") for other in others if other.order != one.order]
-    return _svg(on, [*_grid(on, write), *behind, _series(on, one, 0.0)], label)
+def panels(metric: Metric, series: Sequence[Series], write: Callable[[float], str], label: str) -> list[Markup]:
+    """Return an SVG for each variant on shared axes, with the lines of the other variants in grey.
+
+    Args:
+        metric, series, write: As for `scatter`. There is a tick at each position that has room.
+        label: A description for screen readers, to which the name of the variant is added.
+    """
+    with plain(ascii(label)):
+        figure, axes = _axes(metric, series, PANEL)
+        _write_ticks(axes, {point.x for one in series for point in one.points}, write)
+        lined = [one for one in series if len(one.sound) > 1]
+        lines = [[_pixel(axes, point.x, mean) for point, mean in one.sound] for one in lined]
+        rest, points, drawn = _draw(figure, axes, series, [0.0] * len(series), metric, lines)
+    tracks = {one.order: track for one, track in zip(lined, drawn, strict=True)}
+    # The axes and the grey lines are in the page once.
+    shared, figures = f"panel-{series[0].order}", []
+    for n, one in enumerate(series):
+        behind = tag("use", href=f"#{shared}") if n else tag("g", rest, id=shared, class_="shared")
+        content = [behind, _group(one, metric, points, tracks.get(one.order))]
+        figures.append(svg(PANEL, content, label + one.name, "scatter"))
+    return figures
 
 
-def _svg(on: Frame, parts: Sequence[Markup], label: str) -> Markup:
-    height = TOP + on.tall + FOOT
-    return tag("svg", *parts, height=f"{height:g}", role="img", aria_label=label, class_="scatter")
+def _axes(metric: Metric, series: Sequence[Series], size: tuple[float, float]) -> tuple[Figure, Axes]:
+    """Return a figure where a point is a pixel, with axes that contain all of the series."""
+    from matplotlib.figure import Figure
+
+    (width, height), sound = size, [point.estimate for one in series for point, _ in one.sound]
+    ends = [end for e in sound for end in (e.mean, *(e.ends or ()), *e.values) if end is not None]
+    down = axis(metric.clip(min(ends), max(ends)) if ends else (), metric, round(height / 50))
+    words = [metric.format_tick(value) for value in down.ticks]
+    left, bottom = (6 + max(map(wide, words))) / width, FOOT / height
+    figure = Figure((width / 72, height / 72), dpi=72)
+    axes = figure.add_axes((left, bottom, 1 - left - 8 / width, 1 - bottom - 10 / height), xscale="log")
+    style_axes(axes, PAGE, "y")
+    axes.minorticks_off()
+    numbers = [point.x for one in series for point in one.points]
+    room = max((max(numbers) / min(numbers)) ** 0.06, 1.05)
+    axes.set_xlim(min(numbers) / room, max(numbers) * room)
+    axes.set_ylim(down.low, down.high)
+    axes.set_yticks(down.ticks, words)
+    return figure, axes
 
 
-def _grid(on: Frame, write: Callable[[float], str]) -> list[Markup]:
-    rows = [(value, on.y(value)) for value in on.down.ticks]
-    drawn = [tag("line", x1="0", x2="100%", y1=f"{y:.1f}", y2=f"{y:.1f}", class_="grid") for _, y in rows]
-    drawn += [tag("text", tick(on.metric, value), x="0", y=f"{y - 4:.1f}") for value, y in rows]
-    foot = TOP + on.tall
-    for value in on.across.ticks:
-        x = f"{on.x(value):.2%}"
-        anchor = "end" if on.x(value) > 0.92 else "middle"
-        drawn.append(tag("line", x1=x, x2=x, y1=f"{foot:g}", y2=f"{foot + 5:g}", class_="grid"))
-        drawn.append(tag("text", write(value), x=x, y=f"{foot + 18:g}", text_anchor=anchor))
-    return drawn
+def _write_ticks(axes: Axes, ticks: Iterable[float], write: Callable[[float], str]) -> None:
+    """Set the ticks of the horizontal axis, from the smallest, except those whose text has no room."""
+    kept: dict[float, Literal["right", "center"]] = {}
+    end = 0.0
+    for value in sorted(ticks):
+        x, width = _x(axes, value), wide(write(value))
+        side: Literal["right", "center"] = "right" if x + width / 2 > axes.bbox.x1 + 8 else "center"
+        start = x - (width if side == "right" else width / 2)
+        if not kept or start > end + 4:
+            kept[value], end = side, start + width
+    for found, side in zip(axes.set_xticks(list(kept), list(map(write, kept))), kept.values(), strict=True):
+        found.label1.set_horizontalalignment(side)
 
 
-def _beside(on: Frame, series: Sequence[Series]) -> list[float]:
+def _pixel(axes: Axes, x: float, y: float) -> Place:
+    """Return where a point is drawn. A value beyond an end of the vertical axis is drawn at that end."""
+    low, high = axes.get_ylim()
+    across, up = axes.transData.transform((x, min(max(y, low), high)))
+    return float(across), float(up)
+
+
+def _x(axes: Axes, value: float) -> float:
+    return _pixel(axes, value, axes.get_ylim()[0])[0]
+
+
+def _beside(axes: Axes, series: Sequence[Series]) -> list[float]:
     """Return by how many pixels each variant is shifted, so that variants at the same position do not overlap."""
-    places = [[on.width * on.x(point.x) for point in one.points] for one in series]
+    places = [[_x(axes, point.x) for point in one.points] for one in series]
     offsets = []
     for n, own in enumerate(places):
         near = [m for m, other in enumerate(places) if any(abs(a - b) < SIDE for a in own for b in other)]
@@ -153,60 +173,92 @@ def _beside(on: Frame, series: Sequence[Series]) -> list[float]:
     return offsets
 
 
-def _series(on: Frame, one: Series, offset: float) -> Markup:
-    points = [_point(on, one, point) for point in one.points]
-    moved = f"translate({offset:g} 0)" if offset else None
-    return tag("g", _track(on, one), *points, transform=moved, class_=f"v{one.order % 8}")
+def _draw(
+    figure: Figure,
+    axes: Axes,
+    series: Sequence[Series],
+    offsets: Sequence[float],
+    metric: Metric,
+    tracks: Sequence[Sequence[Place]],
+) -> tuple[Markup, dict[Key, list[Markup]], list[Markup]]:
+    """Draw the points of all variants, and lines from mean to mean.
+
+    An artist for each kind of mark draws many times faster than one for each point.
+
+    Returns:
+        The axes with all lines in grey, the elements of each point, and the lines again in the variants' colours.
+    """
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import IdentityTransform
+
+    spans: list[tuple[Key, list[Place]]] = []
+    marks: dict[str, list[tuple[Key, Place]]] = {kind: [] for kind in MARKERS}
+    bottom, top = axes.bbox.y0 + 4, axes.bbox.y1 - 4
+    for one, offset in zip(series, offsets, strict=True):
+        for n, point in enumerate(one.points):
+            key, estimate, x = (one.order, n), point.estimate, _x(axes, point.x) + offset
+            height = lambda value, at=point.x: _pixel(axes, at, value)[1]
+            if estimate.sound and estimate.ends is not None:
+                spans.append((key, [(x, height(end)) for end in metric.clip(*estimate.ends)]))
+            if estimate.sound and estimate.mean is not None:
+                marks["ring"] += [(key, (x, height(value))) for value in estimate.values if value is not None]
+                marks["dot" if point.chosen else "small"].append((key, (x, height(estimate.mean))))
+            if point.failed:
+                marks["cross"].append((key, (x, bottom if metric.higher else top)))
+    pixels = IdentityTransform()
+    lines = [places for _, places in spans]
+    for some, color, width, alpha, gid in (
+        (tracks, PAGE.grid, 1.2, 1.0, None),
+        (tracks, CURRENT, 1.2, 0.6, f"{PART}track"),
+        (lines, CURRENT, 2.0, 0.4, f"{PART}span"),
+    ):
+        style = {"linewidths": width, "alpha": alpha, "capstyle": "round", "transform": pixels, "gid": gid}
+        axes.add_collection(LineCollection(some, colors=color, **style))
+    for kind, some in marks.items():
+        style = {"linestyle": "", "color": CURRENT, "clip_on": False, "transform": pixels, "gid": PART + kind}
+        axes.add_artist(Line2D([x for _, (x, _) in some], [y for _, (_, y) in some], **style, **MARKERS[kind]))
+    rest, parts = draw(figure)
+    points: dict[Key, list[Markup]] = {}
+    for kind, some in {"span": spans, **marks}.items():
+        for (key, _), element in zip(some, parts.get(PART + kind, []), strict=True):
+            points.setdefault(key, []).append(element)
+    return rest, points, parts.get(PART + "track", [])
 
 
-def _track(on: Frame, one: Series) -> list[Markup]:
-    """Draw the line from mean to mean."""
-    at = [(f"{on.x(point.x):.2%}", f"{on.y(mean):.1f}") for point, mean in one.sound]
-    return [tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="track") for (x1, y1), (x2, y2) in pairwise(at)]
+def _names(axes: Axes, series: Sequence[Series], offsets: Sequence[float]) -> list[Markup]:
+    """Write the name of each variant next to its last point, with a line to it if the name had to move."""
+    last = [(one, *one.sound[-1], offset) for one, offset in zip(series, offsets, strict=True) if one.sound]
+    places, reaches = [], []
+    for _, point, mean, offset in last:
+        ends = mean, *(point.estimate.ends or ()), *point.estimate.values
+        x, *heights = _x(axes, point.x), *[SIZE[1] - _pixel(axes, point.x, end)[1] for end in ends if end is not None]
+        places.append((x + offset, heights[0]))
+        reaches.append((min(heights), max(heights)))
+    words = [short(one.name) for one, *_ in last]
+    spots = place(places, reaches, words, SIZE[0], 0.0, SIZE[1] - FOOT)
+    names = []
+    for (one, *_), (x, y), word, spot in zip(last, places, words, spots, strict=True):
+        if spot is None:
+            continue
+        end, shifted = x + 8 * spot.side, y + spot.shift
+        far = (
+            tag("path", d=f"M{x + 4 * spot.side:.1f} {y:.1f}L{end:.1f} {shifted:.1f}") if abs(spot.shift) > 7 else None
+        )
+        anchor = None if spot.side > 0 else "end"
+        text = tag("text", word, x=f"{end + spot.side:.1f}", y=f"{shifted + 4:.1f}", text_anchor=anchor)
+        names.append(tag("g", far, text, class_=f"label v{one.order % 8}"))
+    return names
 
 
-def _point(on: Frame, one: Series, point: Point) -> Markup:
-    """Draw a point with its interval and seeds, relative to its horizontal position."""
-    estimate, parts = point.estimate, [tag("title", f"{one.name}: {_said(on.metric, point)}")]
-    if estimate.sound and estimate.ends is not None:
-        ends = [f"{on.y(end):.1f}" for end in within(on.metric, *estimate.ends)]
-        parts.append(tag("line", x1=0, x2=0, y1=ends[0], y2=ends[1], class_="reach"))
-    if estimate.sound and estimate.mean is not None:
-        rings = [on.y(value) for value in estimate.values if value is not None]
-        parts += [tag("circle", cy=f"{y:.1f}", r=3, class_="ring") for y in rings]
-        parts.append(tag("circle", cy=f"{on.y(estimate.mean):.1f}", r=5 if point.chosen else 3, class_="dot"))
-    if point.failed:
-        y = TOP + on.tall - 4 if on.higher else TOP + 4
-        parts.append(tag("path", d=f"M-3.5 {y - 3.5:g}l7 7m0 -7l-7 7", class_="cross"))
-    return tag("svg", *parts, x=f"{on.x(point.x):.2%}", overflow="visible")
+def _group(one: Series, metric: Metric, points: dict[Key, list[Markup]], track: Markup | None = None) -> Markup:
+    """Return the elements of a variant. Its points show their numbers on hover."""
+    titles = [tag("title", f"{one.name}: {_words(metric, point)}") for point in one.points]
+    marks = [tag("g", title, points.get((one.order, n))) for n, title in enumerate(titles)]
+    return tag("g", track, marks, class_=f"v{one.order % 8}")
 
 
-def _names(on: Frame, series: Sequence[Series], offsets: Sequence[float]) -> list[Markup]:
-    """Draw the name of each variant next to its last point, with a line to it if the name had to move."""
-    last = [(one, one.sound[-1], offset) for one, offset in zip(series, offsets, strict=True) if one.sound]
-    places = [(on.width * on.x(point.x) + offset, on.y(mean)) for _, (point, mean), offset in last]
-    words = [short(one.name) for one, _, _ in last]
-    reaches = [_reach(on, point.estimate) for _, (point, _), _ in last]
-    spots = place(places, reaches, words, on.width, 0.0, TOP + on.tall)
-    drawn = []
-    for (one, (point, _), offset), (_, y), text, spot in zip(last, places, words, spots, strict=True):
-        end = {"x1": 4 * spot.side, "y1": f"{y:.1f}", "x2": 8 * spot.side, "y2": f"{y + spot.shift:.1f}"}
-        line = tag("line", **end, class_="leader") if abs(spot.shift) > 7 else None
-        anchor = "start" if spot.side > 0 else "end"
-        word = tag("text", text, x=9 * spot.side, y=f"{y + spot.shift + 4:.1f}", text_anchor=anchor)
-        inner = tag("g", line, word, transform=f"translate({offset:g} 0)")
-        drawn.append(tag("svg", inner, x=f"{on.x(point.x):.2%}", overflow="visible", class_=f"label v{one.order % 8}"))
-    return drawn
-
-
-def _reach(on: Frame, estimate: Estimate) -> tuple[float, float]:
-    """Return the highest and the lowest pixel that an estimate covers."""
-    ends = estimate.mean, *(estimate.ends or ()), *estimate.values
-    drawn = [on.y(end) for end in ends if end is not None]
-    return min(drawn), max(drawn)
-
-
-def _said(metric: str, point: Point) -> str:
+def _words(metric: Metric, point: Point) -> str:
     estimate = point.estimate
-    text = f"{measure(metric, estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "no value"
+    text = f"{metric.format(estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "no value"
     return text + (f"; {point.diverged} diverged" if point.diverged else "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from attnlab.console.format import title
-from attnlab.lab.reporting.curve_svg import draw
+from attnlab.console.metric import Metric
+from attnlab.lab.reporting.curve_svg import learning_curves
 from attnlab.lab.reporting.curves import Curve, curve
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
@@ -87,7 +87,7 @@ def numbers(found: list[Outcome]) -> Markup:
         else _table(sheet, "Results")
         for sheet in tables
     ]
-    chosen = sorted({title(outcome.metric) for outcome in found if outcome.tried() > 1})
+    chosen = sorted({outcome.headline_metric.title for outcome in found if outcome.tried() > 1})
     notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
     remarks = [(o.name, line(o.result or {})) for o in found for line in (tie, model_line)]
     lines = [tag("p", name(variant), f": {line}.", class_="quiet") for variant, line in remarks if line]
@@ -119,15 +119,19 @@ def learning(found: list[Outcome]) -> Markup | None:
     return section("Learning curves", legend, tag("div", figures, class_="pair"), tag("p", note, class_="quiet"))
 
 
-def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
-    """Return the learning curves that exist: the key, its description, and the curves of the variants."""
+def curves(found: list[Outcome]) -> list[tuple[Metric, str, list[Curve]]]:
+    """Return the learning curves that exist: the metric, its description, and the curves of the variants."""
     groups = by_metric(outcome for outcome in found if outcome.result is not None)
     drawn = []
     for metric, finished in groups.items():
-        headline = f" (headline metric: {title(metric)})" if len(groups) > 1 else ""
-        for key, words in (("loss", f"training loss{headline}"), (f"valid.{metric}", f"{title(metric)} on validation")):
+        headline = f" (headline metric: {metric.title})" if len(groups) > 1 else ""
+        loss = finished[0].declared("loss")
+        for key, shown, words in (
+            ("loss", loss, f"training loss{headline}"),
+            (f"valid.{metric.name}", metric, f"{metric.title} on validation"),
+        ):
             some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
-            drawn += [(key, words, some)] if some else []
+            drawn += [(shown, words, some)] if some else []
     return drawn
 
 
@@ -137,19 +141,19 @@ def beside(files: Sequence[str]) -> Markup:
     return section("Files next to this page", tag("ul", links, class_="plain"))
 
 
-def _strips(metric: str, some: Sequence[Outcome]) -> Markup:
+def _strips(metric: Metric, some: Sequence[Outcome]) -> Markup:
     rows = [(name(o.name), [Mark(o.headline, o.order, o.name)]) for o in some if o.headline is not None]
     caption = _caption(metric, [mark.estimate for _, marks in rows for mark in marks])
     return tag("figure", caption, strips(metric, rows, seeds=True))
 
 
-def _caption(metric: str, estimates: Sequence[Estimate]) -> Markup:
+def _caption(metric: Metric, estimates: Sequence[Estimate]) -> Markup:
     words = "rings are seeds, the dot is their mean, the line is its 95% interval"
     if any(estimate.still for estimate in estimates):
         words += " (no line if the seeds show no spread)"
     if all(len(estimate.values) == 1 for estimate in estimates):
         words = "one seed, so there is no interval"
-    return tag("figcaption", tag("b", title(metric)), tag("span", f" on the test set: {words}", class_="quiet"))
+    return tag("figcaption", tag("b", metric.title), tag("span", f" on the test set: {words}", class_="quiet"))
 
 
 def _troubles(found: list[Outcome]) -> Markup | None:
@@ -195,9 +199,9 @@ def _cell(head: str, cell: Cell) -> Markup:
     return tag("td", tag("span", head, class_="head", aria_hidden="true"), value, note)
 
 
-def _figure(key: str, words: str, some: list[Curve]) -> Markup:
+def _figure(metric: Metric, words: str, some: list[Curve]) -> Markup:
     label = f"{words} by step for " + ", ".join(one.name for one in some)
-    return tag("figure", tag("figcaption", tag("b", words)), draw(some, key, label))
+    return tag("figure", tag("figcaption", tag("b", words)), learning_curves(some, metric, label))
 
 
 def _key(one: Curve) -> Markup:

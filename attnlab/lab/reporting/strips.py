@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.console.format import is_rate, measure, percent, within
+from attnlab.console.metric import Metric
 from attnlab.lab.reporting.axis import Axis, axis
-from attnlab.lab.reporting.markup import Markup, tag
+from attnlab.lab.reporting.markup import Child, Markup, tag
 from attnlab.lab.results.estimates import Estimate
 
 
@@ -23,7 +23,7 @@ class Mark:
     """The name of the variant."""
 
 
-def strips(metric: str, rows: Sequence[tuple[object, Sequence[Mark]]], seeds: bool) -> Markup:
+def strips(metric: Metric, rows: Sequence[tuple[Child, Sequence[Mark]]], seeds: bool) -> Markup:
     """Return a row for each (name, marks) on a shared axis, with the axis below.
 
     Estimates that are not sound are not drawn.
@@ -41,13 +41,13 @@ def strips(metric: str, rows: Sequence[tuple[object, Sequence[Mark]]], seeds: bo
     return tag("div", *lines, _scale(metric, scale), class_="strips")
 
 
-def _axis(metric: str, estimates: Sequence[Estimate], seeds: bool) -> Axis:
+def _axis(metric: Metric, estimates: Sequence[Estimate], seeds: bool) -> Axis:
     ends = [e for estimate in estimates for e in (estimate.mean, *(estimate.ends or ()))]
     ends += [value for estimate in estimates for value in estimate.values] if seeds else []
     return axis([value for value in ends if value is not None], metric)
 
 
-def _strip(metric: str, marks: Sequence[Mark], scale: Axis, seeds: bool) -> Markup:
+def _strip(metric: Metric, marks: Sequence[Mark], scale: Axis, seeds: bool) -> Markup:
     grid = [tag("line", x1=scale.at(t), x2=scale.at(t), y1="0", y2="100%", class_="grid") for t in scale.ticks]
     sound = [mark for mark in marks if mark.estimate.sound]
     drawn = [_mark(metric, mark, scale, _height(n, len(sound)), seeds) for n, mark in enumerate(sound)]
@@ -55,11 +55,11 @@ def _strip(metric: str, marks: Sequence[Mark], scale: Axis, seeds: bool) -> Mark
     return tag("svg", *grid, *drawn, class_="strip-plot", role="img", aria_label=label or "no value")
 
 
-def _mark(metric: str, mark: Mark, scale: Axis, height: float, seeds: bool) -> Markup:
+def _mark(metric: Metric, mark: Mark, scale: Axis, height: float, seeds: bool) -> Markup:
     estimate, y = mark.estimate, f"{100 * height:.0f}%"
     parts = [tag("title", f"{mark.label}: {_said(metric, estimate)}")]
     if estimate.ends is not None:
-        low, high = within(metric, *estimate.ends)
+        low, high = metric.clip(*estimate.ends)
         ends = {"x1": scale.at(low), "x2": scale.at(high)}
         parts.append(tag("line", **ends, y1=y, y2=y, class_="reach"))
     if seeds:
@@ -74,23 +74,18 @@ def _height(n: int, count: int) -> float:
     return 0.5 + 0.5 * (n - (count - 1) / 2) / max(count, 2)
 
 
-def _said(metric: str, estimate: Estimate) -> str:
-    return f"{measure(metric, estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "failed"
+def _said(metric: Metric, estimate: Estimate) -> str:
+    return f"{metric.format(estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "failed"
 
 
-def _scale(metric: str, scale: Axis) -> Markup:
+def _scale(metric: Metric, scale: Axis) -> Markup:
     words = [
-        tag("text", tick(metric, value), x=scale.at(value), y=12, text_anchor=_anchor(scale.at(value)))
+        tag("text", metric.format_tick(value), x=scale.at(value), y=12, text_anchor=_anchor(scale.at(value)))
         for value in scale.ticks
     ]
     empty = tag("span", class_="strip-name")
     plot = tag("svg", *words, class_="strip-plot scale", aria_hidden="true")
     return tag("div", empty, plot, class_="strip")
-
-
-def tick(metric: str, value: float) -> str:
-    """Format a number along an axis."""
-    return f"{100 * value:.4g}{percent(metric)}" if is_rate(metric) else f"{value:.4g}"
 
 
 def _anchor(place: str) -> str:

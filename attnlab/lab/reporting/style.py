@@ -90,25 +90,21 @@ td.state{text-align:left;color:var(--ink-2);white-space:normal}
 .verdicts li::before{content:"";position:absolute;left:.1rem;top:.85rem;width:.6rem;height:.6rem;
   border-radius:50%;background:var(--of)}
 
-.scatter{display:block;width:100%;overflow:visible}
-.scatter text{fill:var(--ink-2);font-size:12px;font-variant-numeric:tabular-nums}
-.scatter .label text{fill:currentColor;font-size:12px;font-weight:600;unicode-bidi:isolate;
-  paint-order:stroke;stroke:var(--page);stroke-width:3px;stroke-linejoin:round}
-.scatter .reach{stroke-width:2;opacity:.4}
-.scatter .ring{stroke-width:1;opacity:.6}
-.scatter .track{stroke:currentColor;stroke-width:1.2;opacity:.6}
-.scatter .behind .track{stroke:var(--grid);opacity:1}
-.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,10.3rem),1fr));gap:.8rem 1.2rem}
+.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.2rem,1fr));gap:1rem 1.2rem}
 .pair+figure,.pair~.pair,figure+.pair{margin-top:1.6rem}
-.scatter .leader{stroke:currentColor;stroke-width:1;opacity:.6}
-.scatter .cross{fill:none;stroke:currentColor;stroke-width:1.6}
 
-.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1.4rem 2.2rem;
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,var(--least,22rem)),1fr));gap:1.4rem 2.2rem;
   margin-top:.8rem}
 figure{margin:0;min-width:0}
 figcaption{font-size:.9rem;margin-bottom:.35rem}
-.curve{display:block;width:100%;height:auto}
-.curve text{font-family:inherit;font-variant-numeric:tabular-nums}
+.costs{--least:20rem}
+.pair>figure,.panels>figure{container-type:inline-size}
+.curve,.scatter{display:block;width:100%;max-width:40rem;height:auto;overflow:visible}
+.curve text,.scatter text{font-size:10.5px;font-size:calc(17.5px - 1.67cqw);font-variant-numeric:tabular-nums}
+.shared text{font-size:10px;font-size:calc(18px - 4.4cqw)}
+.scatter .label path{stroke:currentColor;opacity:.6}
+.scatter .label text{fill:currentColor;font-weight:600;unicode-bidi:isolate;paint-order:stroke;stroke:var(--page);
+  stroke-width:2.5px;stroke-linejoin:round}
 
 .map-figure{margin-top:1.8rem}
 .map{display:block;fill:var(--map);height:auto}

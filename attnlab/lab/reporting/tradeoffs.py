@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attnlab.console.format import large, number, title
+from attnlab.console.format import large, number
+from attnlab.console.metric import Metric
 from attnlab.lab.reporting.layout import section
 from attnlab.lab.reporting.markup import Markup, join, name, tag
-from attnlab.lab.reporting.scatter import Point, Series, alone, frame, scatter
+from attnlab.lab.reporting.scatter import Point, Series, panels, scatter
 from attnlab.lab.reporting.verdict_text import listed
 from attnlab.lab.results.estimates import Rate, is_rate
 from attnlab.lab.results.outcome import Outcome, by_metric
 
 NOTE = (
     "Rings are seeds, dots are their means, and lines are 95% intervals. The horizontal axes are logarithmic. Variants "
-    "at the same position are drawn side by side."
+    "at the same position are drawn side by side. Where there is no room for a name, it is shown on hover."
 )
 _TIMES = ((3600, "h"), (60, "min"), (1, "s"))
 
@@ -38,7 +39,7 @@ def _of(finished: Sequence[Outcome]) -> Markup:
         _cost(finished, "training FLOPs, one lane", Outcome.training_flops, lambda x: large(x, "FLOP")),
     ]
     costs = join(*figures)
-    return join(tag("div", costs, class_="pair") if costs else None, _rates(finished))
+    return join(tag("div", costs, class_="pair costs") if costs else None, _rates(finished))
 
 
 def _cost(
@@ -50,7 +51,7 @@ def _cost(
     shown = [outcome for outcome in sound if costs[outcome.name] > 0]
     if len(shown) < 2:
         return None
-    metric, higher = _headline(shown)
+    metric = shown[0].headline_metric
     points = {o.name: Point(costs[o.name], o.headline, len(o.lost())) for o in shown if o.headline}
     series = [Series(o.name, o.order, (points[o.name],)) for o in shown]
     absent = [outcome.name for outcome in finished if outcome not in shown]
@@ -59,8 +60,8 @@ def _cost(
     )
     return tag(
         "figure",
-        tag("figcaption", tag("b", title(metric), " against ", words), crosses),
-        scatter(frame(metric, higher, series), series, write, _label(metric, words, series)),
+        tag("figcaption", tag("b", metric.title, " against ", words), crosses),
+        scatter(metric, series, write, _label(metric, words, series)),
         tag("p", "Not drawn, because a number is missing: ", listed(absent), class_="quiet") if absent else None,
     )
 
@@ -71,21 +72,18 @@ def _rates(finished: Sequence[Outcome]) -> Markup | None:
     series = [Series(o.name, o.order, tuple(_rate(o, rate) for rate in o.rates)) for o in several]
     if not any(one.sound for one in series):
         return None
-    metric, higher = _headline(several)
-    on = frame(metric, higher, series, width=165, tall=120).ticked([p.x for one in series for p in one.points])
-    panels = [
-        tag(
-            "figure",
-            tag("figcaption", name(one.name), class_=f"v{one.order % 8}"),
-            alone(on, one, series, lambda x: f"{x:g}", _label(metric, "learning rate", [one])),
-        )
-        for one in series
+    metric = several[0].headline_metric
+    label = f"{metric.title} against learning rate for "
+    drawn = panels(metric, series, lambda x: f"{x:g}", label)
+    figures = [
+        tag("figure", tag("figcaption", name(one.name), class_=f"v{one.order % 8}"), panel)
+        for one, panel in zip(series, drawn, strict=True)
     ]
     lost = any(point.failed for one in series for point in one.points)
     crosses = "; × marks seeds that diverged or have no finite value" if lost else ""
     more = f" on validation; the larger dot is the chosen rate{crosses}"
-    caption = tag("b", title(metric), " against learning rate"), tag("span", more, class_="quiet")
-    return tag("figure", tag("figcaption", *caption), tag("div", panels, class_="panels"))
+    caption = tag("b", metric.title, " against learning rate"), tag("span", more, class_="quiet")
+    return tag("figure", tag("figcaption", *caption), tag("div", figures, class_="panels"))
 
 
 def _rate(outcome: Outcome, rate: Rate) -> Point:
@@ -94,13 +92,8 @@ def _rate(outcome: Outcome, rate: Rate) -> Point:
     return Point(rate.learning_rate, rate.estimate, rate.diverged, chosen)
 
 
-def _headline(found: Sequence[Outcome]) -> tuple[str, bool]:
-    result = found[0].result or {}
-    return result["metric"], result["higher"]
-
-
-def _label(metric: str, words: str, series: Sequence[Series]) -> str:
-    return f"{title(metric)} against {words} for " + ", ".join(one.name for one in series)
+def _label(metric: Metric, words: str, series: Sequence[Series]) -> str:
+    return f"{metric.title} against {words} for " + ", ".join(one.name for one in series)
 
 
 def _state(outcome: Outcome) -> float | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnlab.console.format import apart, count, is_open, is_rate, measure, signed, title
+from attnlab.console.format import count
+from attnlab.console.metric import Metric
 from attnlab.lab.reporting.markup import Markup, join, name, tag
 from attnlab.lab.results.comparison import Comparison
 from attnlab.lab.results.estimates import Estimate
-from attnlab.lab.results.outcome import Outcome
+from attnlab.lab.results.outcome import Outcome, by_metric
 from attnlab.lab.statistics import POWER, Verdict
 
 _SUMS = {
@@ -39,7 +40,7 @@ def _of(leader: Outcome, found: Sequence[Outcome], compared: Comparison) -> list
     for word, (one, several, end) in _SUMS.items():
         names = [outcome.name for outcome in found if outcome.name in members and compared.word(outcome) == word]
         if names:
-            margin = _amount(leader.metric, compared.margin or 0.0)
+            margin = leader.headline_metric.format_size(compared.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
     if lost := [outcome for outcome in found if outcome.lost() and outcome.name in (leader.name, *members)]:
@@ -105,20 +106,20 @@ def basis(compared: Comparison) -> Markup | None:
 
 def reading(outcome: Outcome) -> Markup:
     """Report a headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
-    metric, estimate = outcome.metric, outcome.headline
+    metric, estimate = outcome.headline_metric, outcome.headline
     if estimate is None:
         reason = "every seed diverged" if outcome.lost() else "it was not measured"
-        return join(name(outcome.name), f" has no {title(metric)}: {reason}.")
+        return join(name(outcome.name), f" has no {metric.title}: {reason}.")
     lost = len(outcome.lost())
     left_out = f"; {lost} more diverged and {'is' if lost == 1 else 'are'} not in the mean" if lost else ""
     if not estimate.sound:
         bad = sum(value is None for value in estimate.values)
         return join(
             name(outcome.name),
-            f" failed: {title(metric)} is not finite for {bad} of {_seeds(estimate)}. It is not averaged.",
+            f" failed: {metric.title} is not finite for {bad} of {_seeds(estimate)}. It is not averaged.",
         )
-    value = tag("b", measure(metric, estimate.mean), class_="number")
-    return join(name(outcome.name), f": {title(metric)} ", value, f" ({bounds(metric, estimate)}{left_out}).")
+    value = tag("b", metric.format(estimate.mean), class_="number")
+    return join(name(outcome.name), f": {metric.title} ", value, f" ({bounds(metric, estimate)}{left_out}).")
 
 
 def against(outcome: Outcome, compared: Comparison) -> Markup | None:
@@ -131,7 +132,7 @@ def against(outcome: Outcome, compared: Comparison) -> Markup | None:
     found = compared.verdicts.get(outcome.name)
     if found is None:
         return None
-    metric, reference = outcome.metric, name(leader.name)
+    metric, reference = outcome.headline_metric, name(leader.name)
     opening = {
         "better": join(tag("b", "Better"), " than ", reference),
         "worse": join(tag("b", "Worse"), " than ", reference),
@@ -141,7 +142,7 @@ def against(outcome: Outcome, compared: Comparison) -> Markup | None:
     return join(opening, ": ", _numbers(metric, found), _reach(metric, found, compared), _alone(outcome, compared))
 
 
-def bounds(metric: str, estimate: Estimate) -> str:
+def bounds(metric: Metric, estimate: Estimate) -> str:
     """Describe the interval, with the number of seeds."""
     if estimate.ends is not None:
         return f"95% interval {estimate.reach(metric)}, {_seeds(estimate)}"
@@ -150,19 +151,16 @@ def bounds(metric: str, estimate: Estimate) -> str:
     return f"no interval: {_seeds(estimate)} show no spread" if estimate.still else f"no interval; {_seeds(estimate)}"
 
 
-def _numbers(metric: str, found: Verdict) -> Markup:
+def _numbers(metric: Metric, found: Verdict) -> Markup:
     """Report the difference, the interval, the number of pairs and the effect size."""
-    unit = " points" if is_rate(metric) else ""
-    low, high = found.low, found.high
-    if not is_open(metric):
-        # Two rates cannot differ by more than 1.
-        low, high = max(low, -1.0), min(high, 1.0)
+    unit = " points" if metric.is_fraction else ""
     level = "95% interval" if found.comparisons == 1 else "joint interval"
-    ends = f"{level} {' to '.join(apart(metric, low, high))}" if low < high else "no interval: no spread"
+    ends = metric.format_difference_interval(found.low, found.high)
+    interval = f"{level} {' to '.join(ends)}" if found.low < found.high else "no interval: no spread"
     effect = "" if found.effect is None else f"; effect {_two(found.effect)}"
     return join(
-        tag("b", signed(metric, found.difference) + unit, class_="number"),
-        f" ({ends}, {found.seeds} pairs{effect}).",
+        tag("b", metric.format_difference(found.difference) + unit, class_="number"),
+        f" ({interval}, {found.seeds} pairs{effect}).",
     )
 
 
@@ -173,7 +171,7 @@ def _two(effect: float) -> str:
     return format(effect, "+.0f" if abs(effect) >= 9.95 else "+.2g").replace("-", "−")
 
 
-def _reach(metric: str, found: Verdict, compared: Comparison) -> str:
+def _reach(metric: Metric, found: Verdict, compared: Comparison) -> str:
     """Say if seeds show no spread. For an unclear verdict, say what could have been found, and with how many seeds."""
     if found.spread == 0:
         return " These seeds show no spread, but other seeds may."
@@ -182,15 +180,15 @@ def _reach(metric: str, found: Verdict, compared: Comparison) -> str:
     if found.jump and not found.low <= 0 <= found.high:
         return (
             " The interval uses only the spread of these pairs. But the seeds of another variant form two clusters "
-            f"{_amount(metric, found.jump)} apart, so this difference over {found.seeds} pairs may be chance. Ruling "
-            f"out chance takes {count(found.agreeing)} pairs that agree."
+            f"{metric.format_size(found.jump)} apart, so this difference over {found.seeds} pairs may be chance. "
+            f"Ruling out chance takes {count(found.agreeing)} pairs that agree."
         )
-    could = f" Such a study has {POWER:.0%} power to detect a true difference of {_amount(metric, found.smallest)}"
-    if not is_open(metric) and found.smallest > 1:
+    could = f" Such a study has {POWER:.0%} power to detect a true difference of {metric.format_size(found.smallest)}"
+    if found.smallest > metric.width:
         could = " So few seeds cannot reliably detect any difference"
     takes = {"detecting the observed difference": found.seeds_for_difference}
     if compared.margin is not None:
-        takes[f"detecting a difference of {_amount(metric, compared.margin)}"] = found.seeds_for_margin
+        takes[f"detecting a difference of {metric.format_size(compared.margin)}"] = found.seeds_for_margin
         takes["calling two equal variants the same"] = found.seeds_for_same
     parts = [f"{what} takes {count(seeds)} seeds" for what, seeds in takes.items() if (seeds or 0) > found.seeds]
     return f"{could}{'; ' * bool(parts)}{', '.join(parts)}."
@@ -208,18 +206,10 @@ def _alone(outcome: Outcome, compared: Comparison) -> str:
 
 def _margins(leaders: Sequence[Outcome], margin: float) -> str:
     """Format the margin in the unit of each metric: "1 point of exact match, or 0.01 of nats per character"."""
-    metrics = list(dict.fromkeys(one.metric for one in leaders if one.metric))
+    metrics = [metric for metric in by_metric(leaders) if metric.name]
     if len(metrics) == 1:
-        return _amount(metrics[0], margin)
-    return ", or ".join(f"{_amount(metric, margin)} of {title(metric)}" for metric in metrics)
-
-
-def _amount(metric: str, value: float) -> str:
-    """Format a size without a sign: "1.5 points", "0.02"."""
-    if not is_rate(metric):
-        return f"{value:.3g}"
-    points = f"{100 * value:.{2 if value < 0.1 else 3}g}"
-    return f"{points} point{'s' * (points != '1')}"
+        return metrics[0].format_size(margin)
+    return ", or ".join(f"{metric.format_size(margin)} of {metric.title}" for metric in metrics)
 
 
 def listed(names: Sequence[str]) -> Markup:

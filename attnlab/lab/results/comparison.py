@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attnlab.console.format import is_open, is_rate, measure, number
+from attnlab.console.format import number
 from attnlab.lab.results.all_pairs import AllPairs, all_pairs
 from attnlab.lab.results.outcome import Outcome, is_planned
 from attnlab.lab.statistics import Verdict, verdicts
@@ -109,7 +109,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         alone[outcome.name] = tuple(sorted({*a, *b} - {*both}))
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
         tried[outcome.name] = outcome.tried(), reference.tried()
-        higher[outcome.name] = bool(outcome.result["higher"])
+        higher[outcome.name] = outcome.headline_metric.higher
         steps[outcome.name] = outcome.step()
     pending = tuple(
         name
@@ -190,12 +190,9 @@ def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
 
 
 def _worst(outcome: Outcome, values: Sequence[float]) -> str:
-    """Return why two variants are not compared if every value of both is the worst possible rate, or ""."""
-    higher = bool((outcome.result or {}).get("higher"))
-    if not is_rate(outcome.metric) or (not higher and is_open(outcome.metric)):
+    """Return why two variants are not compared if every value of both is the worst possible, or ""."""
+    metric = outcome.headline_metric
+    if any(value != metric.worst for value in values):
         return ""
-    worst = 0.0 if higher else 1.0
-    if any(value != worst for value in values):
-        return ""
-    value = measure(outcome.metric, worst)
+    value = metric.format(metric.worst)
     return f"every seed of both has {value}, the worst possible value, which does not show that they are equal"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from attnlab.console.format import number, span
+from attnlab.console.format import number
+from attnlab.console.metric import Metric
 from attnlab.lab.statistics import summary, tied
 from attnlab.storage.json_file import FolderError
 
@@ -41,10 +41,10 @@ class Estimate:
         """The interval to show. None for one seed and for an interval without width, which would suggest certainty."""
         return None if self.low is None or self.high is None or self.still else (self.low, self.high)
 
-    def reach(self, metric: str) -> str:
+    def reach(self, metric: Metric) -> str:
         """Format the interval, or say why there is none: "98.7–99.5%", "one seed", "no spread"."""
         if self.ends is not None:
-            return span(metric, *self.ends)
+            return metric.format_interval(*self.ends)
         return "one seed" if len(self.values) == 1 else "no spread" if self.still else "no interval"
 
 
@@ -60,16 +60,15 @@ class Rate:
     """The number of seeds that diverged."""
 
 
-def estimate(entry: Any, where: str) -> Estimate:
+def estimate(entry: object, where: str) -> Estimate:
     """Convert a metric's entry in a file. Raises FolderError with a message that starts with `where`."""
-    values = entry.get("values") if isinstance(entry, dict) else None
-    if not isinstance(values, list):
+    if not isinstance(entry, dict) or not isinstance(values := entry.get("values"), list):
         raise FolderError(f"{where}: must have the fields mean, low, high and values")
     mean, low, high = (number(entry.get(name)) for name in ("mean", "low", "high"))
     return Estimate(mean, low, high, tuple(number(value) for value in values))
 
 
-def rates(entries: Any, lost: Sequence[Any], where: str) -> tuple[Rate, ...]:
+def rates(entries: object, lost: Sequence[object], where: str) -> tuple[Rate, ...]:
     """Convert a file's list of learning rates, sorted from the smallest.
 
     Args:
@@ -90,18 +89,19 @@ def rates(entries: Any, lost: Sequence[Any], where: str) -> tuple[Rate, ...]:
     return tuple(sorted(found, key=lambda rate: rate.learning_rate))
 
 
-def is_rate(value: Any, rate: float) -> bool:
+def is_rate(value: object, rate: float) -> bool:
     """Return whether a learning rate read from a file equals `rate`, up to rounding."""
     value = number(value)
     return value is not None and math.isclose(value, rate, rel_tol=1e-9)
 
 
-def _is_rate(entry: Any) -> bool:
-    known = isinstance(entry, dict) and isinstance(entry.get("values"), list)
-    return known and (number(entry.get("learning_rate")) or 0) > 0
+def _is_rate(entry: object) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("values"), list):
+        return False
+    return (number(entry.get("learning_rate")) or 0) > 0
 
 
-def _of_the_alive(listed: list[Any], diverged: int) -> Estimate:
+def _of_the_alive(listed: Sequence[object], diverged: int) -> Estimate:
     """Summarize the seeds that did not diverge. There is no mean if another seed has no finite value either."""
     values = [number(value) for value in listed]
     for _ in range(diverged):

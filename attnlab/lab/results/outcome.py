@@ -7,14 +7,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from attnlab.console.format import number
+from attnlab.console.metric import Metric
+from attnlab.lab.results.declared import check, declared
 from attnlab.lab.results.estimates import Estimate, Rate, estimate, is_rate, rates
 from attnlab.lab.runs import study_file
 from attnlab.lab.runs.examples import Example, examples
 from attnlab.lab.runs.pictures import Picture, pictures
-from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from attnlab.lab.runs.run_folder import FolderError, Record, RunFolder
 
 
 @dataclass(frozen=True)
@@ -23,18 +24,18 @@ class Outcome:
 
     name: str
     """The name of the variant."""
-    experiment: dict[str, Any]
+    experiment: Record
     """The contents of `experiment.json`, with what the study file says of the variant.
 
     See `attnlab.lab.runs.study_file`.
     """
-    environment: dict[str, Any]
+    environment: Record
     """The contents of `environment.json`."""
-    result: dict[str, Any] | None
+    result: Record | None
     """The contents of `result.json`, or None if the run has not finished."""
     metrics: dict[str, Estimate]
     """The estimates of the metrics by name."""
-    rows: list[dict[str, Any]]
+    rows: list[Record]
     """The rows of `metrics.jsonl`."""
     maps: tuple[Example, ...]
     """The stored attention maps."""
@@ -62,6 +63,15 @@ class Outcome:
         """The estimate of the headline metric."""
         return self.metrics.get(self.metric) if self.result else None
 
+    @property
+    def headline_metric(self) -> Metric:
+        """The declaration of the headline metric. Its name is empty if the run has not finished."""
+        return self.declared(self.metric)
+
+    def declared(self, name: str) -> Metric:
+        """Return the declaration of a metric. A metric that the run does not declare has no unit and no range."""
+        return declared(self.result or {}, name)
+
     def by_seed(self, metric: str) -> dict[int, float]:
         """Return the values of a metric by seed. Empty if a value is not finite or its seed is unknown."""
         estimate = self.metrics.get(metric)
@@ -83,14 +93,14 @@ class Outcome:
         lost = [lane.get("seed") for lane in self.lost()]
         return [seed for seed in (self.result or {}).get("seeds", []) if seed not in lost]
 
-    def lost(self) -> list[dict[str, Any]]:
+    def lost(self) -> list[Record]:
         """Return the lanes that diverged at the chosen learning rate."""
         if self.result is None:
             return []
         rate = number(self.result.get("learning_rate"))
         return [lane for lane in self.diverged() if rate is None or is_rate(lane.get("learning_rate"), rate)]
 
-    def diverged(self) -> list[dict[str, Any]]:
+    def diverged(self) -> list[Record]:
         """Return all lanes that diverged."""
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
@@ -174,17 +184,21 @@ def outcomes(folder: Path) -> list[Outcome]:
     return sorted(ordered, key=lambda outcome: (outcome.result is None, places.index(outcome.metric), *_rank(outcome)))
 
 
-def by_metric(found: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+def by_metric(found: Iterable[Outcome]) -> dict[Metric, list[Outcome]]:
     """Group the outcomes by headline metric. Values of different metrics share no axis and no column.
 
-    Unfinished outcomes have no metric. They join the others if these share one metric, otherwise they are under "".
+    A group has the declaration of its first finished outcome. Unfinished outcomes have no metric. They join the others
+    if these share one metric, otherwise the name of their metric is empty.
     """
     found = list(found)
-    named = {outcome.metric for outcome in found if outcome.result}
-    only = named.pop() if len(named) == 1 else ""
-    groups: dict[str, list[Outcome]] = {}
+    metrics: dict[str, Metric] = {}
     for outcome in found:
-        groups.setdefault(outcome.metric or only, []).append(outcome)
+        if outcome.result:
+            metrics.setdefault(outcome.metric, outcome.headline_metric)
+    only = next(iter(metrics.values())) if len(metrics) == 1 else Metric("")
+    groups: dict[Metric, list[Outcome]] = {}
+    for outcome in found:
+        groups.setdefault(metrics.get(outcome.metric, only), []).append(outcome)
     return groups
 
 
@@ -207,10 +221,10 @@ def _rank(outcome: Outcome) -> tuple[bool, float, str]:
     estimate = outcome.headline
     if outcome.result is None or estimate is None or estimate.mean is None:
         return True, 0.0, outcome.name
-    return False, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
+    return False, -estimate.mean if outcome.headline_metric.higher else estimate.mean, outcome.name
 
 
-def _outcome(place: Path, study: Path, entry: dict[str, Any]) -> Outcome:
+def _outcome(place: Path, study: Path, entry: Record) -> Outcome:
     """Read one folder. Errors become entries of `troubles`."""
     troubles: list[str] = []
 
@@ -240,7 +254,7 @@ def _outcome(place: Path, study: Path, entry: dict[str, Any]) -> Outcome:
     return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), by_rate, drawn)
 
 
-def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _rows(run: RunFolder, result: Record | None) -> list[Record]:
     """Read the rows of `metrics.jsonl` and check them against the result."""
     rows, steps = run.metrics(), number((result or {}).get("steps"))
     last = rows[-1]["step"] if rows else 0
@@ -257,13 +271,17 @@ def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]
     return rows
 
 
-def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[Rate, ...]] | None:
+def _result(run: RunFolder) -> tuple[Record, dict[str, Estimate], tuple[Rate, ...]] | None:
     """Read `result.json`, and return it with its estimates."""
     result = run.read("result")
     if result is None:
         return None
     if not all(type(seed) is int for seed in result["seeds"]):
         raise FolderError(f"{run.file('result')}: the field 'seeds' must be a list of integers")
+    try:
+        check(result)
+    except ValueError as error:
+        raise FolderError(f"{run.file('result')}: declared: {error}") from error
     where = f"{run.file('result')}: metrics"
     metrics = {name: estimate(entry, f"{where}.{name}") for name, entry in result["metrics"].items()}
     lost = [lane.get("learning_rate") for lane in result["diverged"] if isinstance(lane, dict)]

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.console.escape import plain
-from attnlab.console.format import NONE, count, duration, is_band, large, measure, number, title
+from attnlab.console.format import NONE, count, duration, is_band, large, number
+from attnlab.console.metric import Metric
 from attnlab.lab.results.comparison import Comparison, comparison
 from attnlab.lab.results.outcome import Outcome, by_metric, outcomes
 from attnlab.system.settings import mixed
@@ -144,15 +145,15 @@ def sheets(found: list[Outcome]) -> list[Sheet]:
     """
     compared = comparison(found)
     groups = by_metric(outcome for outcome in found if outcome.begun)
-    return [_sheet(metric, some, compared) if metric else _unfinished(some) for metric, some in groups.items()]
+    return [_sheet(metric, some, compared) if metric.name else _unfinished(some) for metric, some in groups.items()]
 
 
 def _unfinished(found: list[Outcome]) -> Sheet:
     return Sheet("not finished", found, ["state"], [[Cell(state(outcome))] for outcome in found])
 
 
-def _sheet(metric: str, found: list[Outcome], compared: Comparison) -> Sheet:
-    columns = [(title(name), partial(_estimate, name)) for name in _metrics(metric, found)]
+def _sheet(metric: Metric, found: list[Outcome], compared: Comparison) -> Sheet:
+    columns = [(each.title, partial(_estimate, each)) for each in _metrics(metric, found)]
     # A column without any value is omitted.
     optional: list[tuple[str, Callable[[Outcome], Cell]]] = []
     judged = any(compared.word(outcome) for outcome in found)
@@ -168,7 +169,7 @@ def _sheet(metric: str, found: list[Outcome], compared: Comparison) -> Sheet:
         [Cell(state(outcome)), *none] if outcome.result is None else [cell(outcome) for _, cell in columns]
         for outcome in found
     ]
-    return Sheet(title(metric), found, [head for head, _ in columns], rows)
+    return Sheet(metric.title, found, [head for head, _ in columns], rows)
 
 
 def state(outcome: Outcome) -> str:
@@ -212,7 +213,7 @@ def _training(outcome: Outcome) -> Cell:
     return _cost("seconds", duration, "" if compiling is None else f"{duration(compiling)} compiling")(outcome)
 
 
-def _cost(field: str, write: Callable[[Any], str], note: str = "") -> Callable[[Outcome], Cell]:
+def _cost(field: str, write: Callable[[object], str], note: str = "") -> Callable[[Outcome], Cell]:
     """Return a function that formats a field of `result.json`. Older folders may lack the field."""
 
     def cell(outcome: Outcome) -> Cell:
@@ -226,7 +227,7 @@ def _known(outcome: Outcome, field: str) -> float | None:
     return number((outcome.result or {}).get(field))
 
 
-def _bytes(value: Any) -> str:
+def _bytes(value: object) -> str:
     return large(value, "B")
 
 
@@ -240,20 +241,25 @@ COSTS: dict[str, Callable[[Outcome], Cell]] = {
 }
 
 
-def _metrics(headline: str, found: list[Outcome]) -> list[str]:
+def _metrics(headline: Metric, found: list[Outcome]) -> list[Metric]:
     """List the metrics over all examples, the headline first. Metrics of groups have a section of their own."""
-    return list(dict.fromkeys([headline, *(name for o in found for name in o.metrics if "." not in name)]))
+    metrics = {headline.name: headline}
+    for outcome in found:
+        for name in outcome.metrics:
+            if "." not in name:
+                metrics.setdefault(name, outcome.declared(name))
+    return [*metrics.values()]
 
 
-def _estimate(metric: str, outcome: Outcome) -> Cell:
-    estimate = outcome.metrics.get(metric)
+def _estimate(metric: Metric, outcome: Outcome) -> Cell:
+    estimate = outcome.metrics.get(metric.name)
     if estimate is None:
         return Cell(NONE)
     if not estimate.sound:
         bad = sum(value is None for value in estimate.values)
         return Cell("failed", f"not finite in {bad} of {len(estimate.values)} seeds")
     exact = ", ".join(repr(value) for value in estimate.values)
-    return Cell(measure(metric, estimate.mean), estimate.reach(metric), f"mean {estimate.mean!r}; by seed {exact}")
+    return Cell(metric.format(estimate.mean), estimate.reach(metric), f"mean {estimate.mean!r}; by seed {exact}")
 
 
 def _whole(outcome: Outcome) -> bool:
@@ -264,7 +270,7 @@ def _whole(outcome: Outcome) -> bool:
 def _published(outcome: Outcome) -> Cell:
     """Format the published value of the headline metric."""
     value = outcome.experiment.get("published") if _whole(outcome) else None
-    return Cell(measure(outcome.metric, value), "", "" if number(value) is None else repr(value))
+    return Cell(outcome.headline_metric.format(value), "", "" if number(value) is None else repr(value))
 
 
 def _band(outcome: Outcome) -> Cell:
@@ -273,7 +279,7 @@ def _band(outcome: Outcome) -> Cell:
     if not _whole(outcome) or band is None or not is_band(band):
         return Cell(NONE)
     least, most = band
-    ends = [measure(outcome.metric, end) for end in (least, most) if end is not None]
+    ends = [outcome.headline_metric.format(end) for end in (least, most) if end is not None]
     words = " to ".join(ends) if len(ends) == 2 else f"{'≥' if most is None else '≤'} {ends[0]}"
     mean = estimate.mean if estimate is not None and estimate.sound else math.nan
     inside = (least is None or mean >= least) and (most is None or mean <= most)

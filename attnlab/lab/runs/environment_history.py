@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 from attnlab.console.format import NONE
+from attnlab.lab.runs.run_folder import JsonObject
 
 
-def continued(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[str, Any]:
+def continued(record: JsonObject, now: JsonObject, step: int) -> JsonObject:
     """Return the environment record of a run that resumes at a step.
 
     Entries at or after `step` are dropped, because those steps are trained again.
@@ -31,7 +31,7 @@ def continued(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[st
     return first | ({"later": later} if later else {})
 
 
-def changed_at(record: dict[str, Any], step: int) -> str | None:
+def changed_at(record: JsonObject, step: int) -> str | None:
     """Describe what changed at a step, if the last change of the record was there.
 
     A name that an older attnlab did not record is skipped, because its previous value is unknown.
@@ -47,7 +47,7 @@ def changed_at(record: dict[str, Any], step: int) -> str | None:
     return ", ".join(f"{name} {after[name]} (was {before[name]})" for name in names) or None
 
 
-def changes_in_words(record: dict[str, Any]) -> dict[str, Any]:
+def changes_in_words(record: JsonObject) -> JsonObject:
     """Return a record for display: by name the first value and, if it changed, the later values with their steps."""
     first, later = _parts(record)
     found = dict(first)
@@ -57,12 +57,12 @@ def changes_in_words(record: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def _differing(before: JsonObject, after: JsonObject) -> list[str]:
     """Return the names whose values in `after` differ from those in `before`."""
     return [name for name, value in after.items() if name != "step" and value != before.get(name)]
 
 
-def _parts(record: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _parts(record: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
     """Split a record into the first environment and the well-formed later entries."""
     listed = record.get("later")
     later = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []

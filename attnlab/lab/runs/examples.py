@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from attnlab.lab.runs.run_folder import FolderError, RunFolder
 class Example:
     """The attention maps of one example."""
 
-    source: list[Any]
+    source: list[str]
     """The symbols that the model read, [S]."""
-    target: list[Any]
+    target: list[str]
     """The symbols that the model answered, [T]."""
     layers: np.ndarray
     """The attention weights of every layer and head, [L H T S]."""
@@ -48,7 +47,7 @@ def examples(run: RunFolder) -> tuple[Example, ...] | None:
     return found
 
 
-def _example(entry: Any, where: str) -> Example:
+def _example(entry: object, where: str) -> Example:
     """Check one entry of `maps.json` and return it as an Example."""
     entry = entry if isinstance(entry, dict) else {}
     source, target = entry.get("source"), entry.get("target")

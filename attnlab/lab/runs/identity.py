@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from attnlab.data.io.files import DataError
-from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from attnlab.lab.runs.run_folder import FolderError, JsonObject, RunFolder
 from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import missing
 from attnlab.storage.json_file import dumps
 from attnlab.tasks.base.task import TaskData
-from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.checkpoints import Checkpoints, Keep
+
+ANEW = "train the run again: attnlab run with --out DIR in another folder, or with --fresh in this one"
 
 
-def experiment_of(folder: RunFolder, written: dict[str, Any]) -> Experiment:
+def experiment_of(folder: RunFolder, written: JsonObject) -> Experiment:
     """Return the experiment in the content of `experiment.json`. Raises FolderError if it cannot be read back."""
     try:
         return serialize.read(written["experiment"])
@@ -26,7 +28,9 @@ def experiment_of(folder: RunFolder, written: dict[str, Any]) -> Experiment:
         raise FolderError(f"{folder.file('experiment')}: {error}{trained_with}") from error
 
 
-def checkpoints_of(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
+def checkpoints_of(
+    folder: RunFolder, data: str, keep: Keep = Keep(), note: Callable[[str], None] = lambda line: None
+) -> Checkpoints:
     """Return the checkpoints of a run, which are bound to its configuration and data.
 
     The identity uses the configuration as it is written in the folder, without fields that were added since. So the
@@ -35,31 +39,41 @@ def checkpoints_of(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
     Args:
         folder: the run folder.
         data: the fingerprint of the data.
-        **how: further arguments of `Checkpoints`.
+        keep: the checkpoints to keep.
+        note: called with a line for each checkpoint that is damaged.
     """
     written = (read_file(folder, "experiment") or {}).get("experiment")
     identity = {"configuration": serialize.identity(written), "data": data}
-    return Checkpoints(folder.path / "checkpoints", identity=identity, **how)
+    return Checkpoints(folder.path / "checkpoints", identity=identity, keep=keep, note=note)
 
 
-def read_file(folder: RunFolder, name: str) -> dict[str, Any] | None:
+def read_file(folder: RunFolder, name: str) -> JsonObject | None:
     """Read a file of a run, or return None if it is missing. Raises FolderError, with a remedy, if it is damaged."""
     try:
         return folder.read(name)
     except FolderError as error:
         # After an OSError, for example a missing permission, the remedy would not help.
-        hint = "" if isinstance(error.__cause__, OSError) else f"; {MENDED[name]}"
+        hint = "" if isinstance(error.__cause__, OSError) else f"; {_remedy(folder, name)}"
         raise FolderError(f"{error}{hint}") from error
 
 
-def environment_of(folder: RunFolder) -> dict[str, Any]:
+def _remedy(folder: RunFolder, name: str) -> str:
+    """Return what recovers a damaged file of a run."""
+    if name == "result" and Checkpoints(folder.path / "checkpoints").steps():
+        return "remove only that file, and attnlab run evaluates the last checkpoint again"
+    if name == "vocabulary" and not folder.file("result").exists():
+        return "remove only that file, and attnlab run writes it again from the data"
+    return ANEW
+
+
+def environment_of(folder: RunFolder) -> JsonObject:
     """Return the content of `environment.json`, or an empty dict if it is missing or damaged."""
     with suppress(FolderError):
         return folder.read("environment") or {}
     return {}
 
 
-def same_data(folder: RunFolder, written: dict[str, Any], problem: TaskData) -> None:
+def same_data(folder: RunFolder, written: JsonObject, problem: TaskData) -> None:
     """Raise DataError if a run was trained on other data.
 
     Args:
@@ -75,7 +89,7 @@ def same_data(folder: RunFolder, written: dict[str, Any], problem: TaskData) -> 
         )
 
 
-def fingerprint(folder: RunFolder, written: dict[str, Any]) -> str:
+def fingerprint(folder: RunFolder, written: JsonObject) -> str:
     """Return the data fingerprint in the content of `experiment.json`. Raises FolderError if there is none."""
     if not isinstance(found := written.get("fingerprint"), str):
         what = f"{folder.file('experiment')}: fingerprint={found!r} must be text"
@@ -94,19 +108,8 @@ def same_vocabulary(folder: RunFolder, problem: TaskData) -> None:
         )
 
 
-def _vocabulary(folder: RunFolder) -> dict[str, Any]:
+def _vocabulary(folder: RunFolder) -> JsonObject:
     """Read `vocabulary.json`. Raises FolderError if it is missing."""
     if (found := read_file(folder, "vocabulary")) is None:
         raise FolderError(f"{folder.file('vocabulary')} is missing; restore it, or train the run again with --out DIR")
     return found
-
-
-ANEW = "set --out DIR to train the run again in another folder, or --fresh to replace it"
-
-
-# The remedy for each file of a run that is damaged. The checkpoints may be intact.
-MENDED = {
-    "experiment": ANEW,
-    "vocabulary": "remove only that file, and attnlab run writes it again from the data, unless the run is finished",
-    "result": "remove only that file, and attnlab run evaluates the last checkpoint again",
-}

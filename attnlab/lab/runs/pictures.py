@@ -5,7 +5,6 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 
@@ -28,7 +27,7 @@ def pictures(run: RunFolder) -> tuple[Picture, ...]:
     return tuple(_picture(entry, f"{run.file('pictures')}: picture {n}") for n, entry in enumerate(found["pictures"]))
 
 
-def _picture(entry: Any, where: str) -> Picture:
+def _picture(entry: object, where: str) -> Picture:
     """Check and decode one entry of `pictures.json`."""
     entry = entry if isinstance(entry, dict) else {}
     caption, content = entry.get("caption"), entry.get("png")

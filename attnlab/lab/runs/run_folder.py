@@ -12,8 +12,10 @@ from attnlab.storage import json_file, json_lines
 from attnlab.storage.checksum import checksum
 from attnlab.storage.json_file import Fields, FolderError, write_whole
 
+JsonObject = dict[str, Any]  # the content of a JSON file; its fields are checked where it is read
 FORMAT = 2  # the format of run folders, which `experiment.json` records
 READERS = {1: "0.1.0"}  # older formats, with the version of attnlab that reads each
+Record = dict[str, Any]  # an object in a file: FILES checks its fields, and whoever reads another one checks its value
 # The fields that each file must hold, with their types. A file may hold more.
 FILES: dict[str, Fields] = {
     "experiment": {"study": str, "question": str, "variant": str, "quick": bool, "experiment": dict},
@@ -55,7 +57,7 @@ class RunFolder(metaclass=Documented):
         files = [self.file(name) for name in (*FILES, "metrics")]
         return any(path.exists() for path in [*files, Path(self.path) / "checkpoints"])
 
-    def read(self, name: str) -> dict[str, Any] | None:
+    def read(self, name: str) -> JsonObject | None:
         """Read a file of the run.
 
         Args:
@@ -76,7 +78,7 @@ class RunFolder(metaclass=Documented):
             _check_format(value.pop("format", 1), path)
         return value
 
-    def write(self, name: str, value: dict[str, Any]) -> None:
+    def write(self, name: str, value: JsonObject) -> None:
         """Write a file of the run atomically, as strict JSON with a checksum.
 
         Args:
@@ -95,7 +97,7 @@ class RunFolder(metaclass=Documented):
             self.file(name), json_file.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
         )
 
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> list[JsonObject]:
         """Return the rows of `metrics.jsonl`, in order. An incomplete last line is left out.
 
         Raises:
@@ -103,7 +105,7 @@ class RunFolder(metaclass=Documented):
         """
         return json_lines.read(self.file("metrics"), self._owner("metrics"))
 
-    def append_metrics(self, added: Iterable[dict[str, Any]]) -> None:
+    def append_metrics(self, added: Iterable[JsonObject]) -> None:
         """Append a line for each row to `metrics.jsonl`. An incomplete last line is removed first."""
         json_lines.append(self.file("metrics"), added, self._owner("metrics"))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from attnlab.lab.runs.run_folder import JsonObject
 from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Study
 from attnlab.storage import json_file
@@ -76,7 +76,7 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
     return notes
 
 
-def comparable_part(task: Task) -> dict[str, Any]:
+def comparable_part(task: Task) -> JsonObject:
     """Return a task as written, without the fields that concern only training. Equal parts make runs comparable."""
     written = serialize.write(task)
     return written | {
@@ -89,7 +89,7 @@ def _names(study: Study) -> list[str]:
     return list(study.vary.variants) if study.vary else ["base"]
 
 
-def read_study_file(home: Path) -> dict[str, dict[str, Any]]:
+def read_study_file(home: Path) -> dict[str, JsonObject]:
     """Read what `study.json` records of each variant.
 
     Args:
@@ -118,7 +118,7 @@ def read_study_file(home: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def _read(home: Path) -> dict[str, Any]:
+def _read(home: Path) -> JsonObject:
     path = Path(home) / "study.json"
     kept = json_file.content(path)
     if kept is None:

@@ -1,6 +1,6 @@
 """Statistics for a few seeds: intervals, verdicts, multiplicity, power, and the choice of a learning rate."""
 
-from attnlab.lab.statistics.intervals import difference, interval, summaries, summary
+from attnlab.lab.statistics.intervals import Summary, difference, interval, summaries, summary
 from attnlab.lab.statistics.learning_rates import Choice, choose, leaders, lowest
 from attnlab.lab.statistics.multiplicity import holm, verdicts
 from attnlab.lab.statistics.power import POWER, needed, power, smallest
@@ -10,6 +10,7 @@ from attnlab.lab.statistics.verdict import Verdict, Word, compare
 __all__ = [
     "POWER",
     "Choice",
+    "Summary",
     "Verdict",
     "Word",
     "choose",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from attnlab.lab.statistics.samples import BySeed, Values, check_level, check_tried, checked, mean, paired, spread
 
@@ -41,7 +41,16 @@ def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool =
     return around(array.size, mean(array), spread(array), level, *(tried, 1) if higher else (1, tried))
 
 
-def summary(values: Values, tried: int = 1, higher: bool = True) -> dict[str, Any]:
+class Summary(TypedDict):
+    """A metric over seeds, as `result.json` holds it."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    values: list[float]
+
+
+def summary(values: Values, tried: int = 1, higher: bool = True) -> Summary:
     """Summarise a metric over seeds in the form that `result.json` holds.
 
     Args:
@@ -60,9 +69,7 @@ def summary(values: Values, tried: int = 1, higher: bool = True) -> dict[str, An
     return {"mean": mean(array), "low": low, "high": high, "values": array.tolist()}
 
 
-def summaries(
-    scores: Sequence[dict[str, float]], headline: str, higher: bool, contenders: int
-) -> dict[str, dict[str, Any]]:
+def summaries(scores: Sequence[dict[str, float]], headline: str, higher: bool, contenders: int) -> dict[str, Summary]:
     """Summarise every metric over seeds with `summary`.
 
     Args:
@@ -76,11 +83,11 @@ def summaries(
         are None.
     """
 
-    def one(name: str) -> dict[str, Any]:
+    def one(name: str) -> Summary:
         values = [each[name] for each in scores]
         if not all(map(math.isfinite, values)):
             return {"mean": None, "low": None, "high": None, "values": values}
-        return summary(values, contenders if name.split(".")[0] == headline else 1, higher)
+        return summary(values, contenders if f"{name}.".startswith(f"{headline}.") else 1, higher)
 
     return {name: one(name) for name in scores[0]} if scores else {}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -143,7 +142,7 @@ def check_tried(*tried: int) -> None:
         raise ValueError(f"tried={tried} must be at least 1, because the chosen learning rate counts")
 
 
-def short(values: Any) -> str:
+def short(values: object) -> str:
     """Return the values as text of at most 80 characters on one line, for an error message."""
     text = " ".join(repr(values).split())
     return text if len(text) <= 80 else text[:79] + "…"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from attnlab import registry
+from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.field_paths import (
     Changes,
     contains,
@@ -15,14 +15,14 @@ from attnlab.lab.study.field_paths import (
     read_value,
     takes_field,
     value_at,
-    value_names,
     wrapped_field,
 )
 from attnlab.lab.study.override_scope import named
 from attnlab.lab.study.recipe import described, inherit
-from attnlab.lab.study.renaming import Renaming, renamed
+from attnlab.lab.study.renaming import Label, name_of
 from attnlab.lab.study.study import change
 from attnlab.lab.study.values import text
+from attnlab.tasks.base.task import Task
 
 WHOLE = ("task", "model")  # fields that are replaced as a whole and inherit the recipe of the old value
 VARIANT = "variant"  # not a field: it selects variants by name
@@ -32,7 +32,7 @@ VARIANT = "variant"  # not a field: it selects variants by name
 class Draft:
     """A study while overrides are applied. Each method returns a changed copy."""
 
-    base: Any
+    base: Experiment
     """The base experiment, before changes."""
     changes: Changes
     """The changes of the base and of every variant, by path."""
@@ -46,8 +46,8 @@ class Draft:
     """The changes that the base takes from selected variants."""
     selecting: frozenset[str] = frozenset()
     """The overrides that only selected among the variants."""
-    renamings: tuple[Renaming, ...] = ()
-    """The renamings that `merged` applies."""
+    labels: tuple[Label, ...] = ()
+    """The values for the names that `merged` gives."""
     notes: tuple[str, ...] = ()
     """Notes on what the overrides changed, one line each."""
 
@@ -144,17 +144,6 @@ class Draft:
             for name, own in self.each()
             if name in held
         }
-        label = text(value) if path not in WHOLE or not registry.find(value) else given
-        renaming = Renaming(
-            {
-                name: value_names(held[name])
-                for name in held
-                if path in (self.variants or {})[name] or registry.find(value)
-            },
-            given if registry.find(value) else label,
-            bool(registry.find(value)),
-            f"{path.rpartition('.')[2]}-{label}",
-        )
         base = self.follows or path.partition(".")[0] != "model"
         followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
         every = len(self.variants or {})
@@ -165,10 +154,11 @@ class Draft:
             note += (
                 f"; this replaces a value that wraps another, and {path}.{inner}={given} changes only the wrapped one"
             )
-        draft = replace(found, variants=variants, followed=followed, renamings=(*self.renamings, renaming))
+        label = _label(frozenset(held), path, value, always=registry.find(value) is not None)
+        draft = replace(found, variants=variants, followed=followed, labels=(*self.labels, label))
         return draft.noting(note)
 
-    def legal(self, path: str, given: str, holder: str) -> Any:
+    def legal(self, path: str, given: str, holder: str) -> object:
         """Parse the value for a varied field. Raises ValueError, with a hint at variants of that name."""
         meant = [name for name in self.variants or {} if name == given or f"-{given}-" in f"-{name}-"]
         hint = f"{VARIANT}={','.join(meant)} selects {'the variants' if len(meant) > 1 else 'the variant'} of that name"
@@ -181,7 +171,7 @@ class Draft:
             raise ValueError(f"no variant has {path}={given}; {hint}")
         return value
 
-    def inheriting(self, path: str, given: str, value: Any) -> tuple[Any, Draft]:
+    def inheriting(self, path: str, given: str, value: object) -> tuple[object, Draft]:
         """Let a new task or model inherit the base's recipe. Returns it, and the draft with a note."""
         old = value_at(self.base, self.changes, path)
         if registry.find(old) is None or registry.find(value) is None:
@@ -194,20 +184,14 @@ class Draft:
             return found.config, self.noting(f"{path}={given} {', and '.join(parts)}")
         return found.config, self
 
-    def without_below(self, path: str, given: str, new: Any) -> Draft:
+    def without_below(self, path: str, given: str, new: object) -> Draft:
         """Drop varied fields below a path that the new value at the path does not have."""
         old = value_at(self.base, self.changes, path)
         gone = [each for each in self.varied() if each.startswith(f"{path}.") and not takes_field(old, new, path, each)]
         if not gone:
             return self
-        label = given if path == "model" else ""
-        olds = {
-            name: tuple(word for each in gone if each in own for word in value_names(own[each]))
-            for name, own in self.each()
-        }
         variants = {name: {each: value for each, value in own.items() if each not in gone} for name, own in self.each()}
-        renaming = Renaming(olds, label, bool(label), given)
-        draft = replace(self, variants=variants, renamings=(*self.renamings, renaming))
+        draft = replace(self, variants=variants, labels=(*self.labels, Label(frozenset(variants), "", given)))
         return draft.noting(f"with {path}={given} the study no longer varies {', '.join(gone)}")
 
     def put_below(self, path: str, given: str) -> Draft:
@@ -223,11 +207,12 @@ class Draft:
         draft = (
             self.noting(f"{path}={given} changes no variant, only the base that they are matched to") if alone else self
         )
-        label = given if any(map(registry.find, values.values())) else ""
-        old = {name: value_names(value_at(self.base, self.seen()[name], path)) if label else () for name in having}
         variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
-        renamings = (*self.renamings, Renaming(old, label))
-        return replace(draft, followed=self.followed | follows, variants=variants, renamings=renamings)
+        upper, _, name = path.rpartition(".")
+        inside = any(wrapped_field(value_at(self.base, self.seen()[each], upper)) == name for each in having)
+        labels = [_label(frozenset(having), path, value, always=inside) for value in [*values.values()][:1]]
+        labels = (*self.labels, *labels)
+        return replace(draft, followed=self.followed | follows, variants=variants, labels=labels)
 
     def none_has(self, path: str) -> str:
         """Return the error message that no variant has such a field, with the fields that exist."""
@@ -238,24 +223,21 @@ class Draft:
 
     def without_unread(self) -> Draft:
         """Reset fields that the task does not read, given its other fields (`Task.unread`), and do not vary them."""
-        unread = [getattr(experiment.task, "unread", {}) for experiment in self.made().values()]
+        tasks = [experiment.task for experiment in self.made().values()]
+        unread = [task.unread if isinstance(task, Task) else {} for task in tasks]
         if not unread or any(each != unread[0] for each in unread):
             return self
         idle = {f"task.{name}": value for name, value in unread[0].items() if f"task.{name}" not in self.given}
         if not (varied := [path for path in idle if path in self.varied()]):
             return replace(self, changes=self.changes | idle)
-        olds = {
-            name: tuple(word for path in varied if path in own for word in value_names(own[path]))
-            for name, own in self.each()
-        }
         variants = {name: {path: value for path, value in own.items() if path not in idle} for name, own in self.each()}
-        renaming = Renaming(olds, otherwise="own")
-        draft = replace(self, changes=self.changes | idle, variants=variants, renamings=(*self.renamings, renaming))
+        labels = (*self.labels, Label(frozenset(variants), "", "own"))
+        draft = replace(self, changes=self.changes | idle, variants=variants, labels=labels)
         return draft.noting(f"with only your own files the study no longer varies {', '.join(varied)}")
 
     def merged(self) -> Draft:
-        """Merge variants that have become the same experiment, and rename variants whose values have changed."""
-        if self.variants is None or not self.renamings:
+        """Merge variants that have become the same experiment, and name them by the values that overrides set."""
+        if self.variants is None or not self.labels:
             return self
         made, groups = self.made(), []
         for name in self.variants:
@@ -264,12 +246,7 @@ class Draft:
                 groups.append([name])
             else:
                 twin.append(name)
-        called = renamed(groups, self.renamings)
-        if len({*called}) < len(called):
-            called = [
-                name if called.count(name) == 1 else "-".join([name, *self.words_of(group[0])])
-                for name, group in zip(called, groups, strict=True)
-            ]
+        called = [name_of(group, self.labels, any(self.variants.values())) for group in groups]
         if len({*called}) < len(called):
             called = [group[0] for group in groups]
         variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
@@ -278,15 +255,11 @@ class Draft:
             for new, group in zip(called, groups, strict=True)
             if group != [new]
         ]
-        return replace(self, variants=variants, notes=(*self.notes, *notes), renamings=())
+        return replace(self, variants=variants, notes=(*self.notes, *notes), labels=())
 
-    def words_of(self, name: str) -> list[str]:
-        """Return the names of the values that a variant sets itself, without those that overrides set."""
-        return [text(value) for path, value in (self.variants or {})[name].items() if path not in self.given]
-
-    def made(self) -> dict[str, Any]:
+    def made(self) -> dict[str, Experiment]:
         """Return the experiments of the variants. Refused ones are left out, because the study reports them later."""
-        made = {}
+        made: dict[str, Experiment] = {}
         for name, own in (self.variants or {"base": {}}).items():
             with suppress(ValueError):
                 made[name] = change(self.base, **self.changes | own)
@@ -307,3 +280,9 @@ class Draft:
     def seen(self) -> dict[str, Changes]:
         """Return all changes of each variant, including those of the base."""
         return {name: self.changes | own for name, own in (self.variants or {}).items()}
+
+
+def _label(variants: frozenset[str], path: str, value: object, *, always: bool) -> Label:
+    """Return how a value that is set at a path appears in the names of variants."""
+    name = text(value)
+    return Label(variants, name, name if registry.find(value) else f"{path.rpartition('.')[2]}-{name}", always)

@@ -9,10 +9,10 @@ from typing import Any
 from attnlab import registry
 from attnlab.data.names import PARTS
 from attnlab.lab.study.recipe import shares
-from attnlab.lab.study.values import annotations, members, parse, text
+from attnlab.lab.study.values import annotations, members, parse
 from attnlab.tasks.base.task import Task
 
-Changes = dict[str, Any]  # path → value
+Changes = dict[str, object]  # path → value
 
 
 def value_at(base: Any, changes: Changes, path: str) -> Any:
@@ -29,31 +29,25 @@ def value_at(base: Any, changes: Changes, path: str) -> Any:
     return value
 
 
-def value_names(value: Any) -> tuple[str, ...]:
-    """Return the names that a value can give to a variant: its text, and that of the config it wraps."""
-    inner = wrapped_field(value)
-    return (text(value), *((text(getattr(value, inner)),) if inner else ()))
-
-
-def takes_field(old: Any, new: Any, path: str, below: str) -> bool:
+def takes_field(old: object, new: object, path: str, below: str) -> bool:
     """Return whether `new`, which replaces `old` at `path`, has the same field as `old` at the path `below`."""
     return shares(old, new, below.removeprefix(f"{path}.").partition(".")[0])
 
 
-def wrapped_field(value: Any) -> str | None:
+def wrapped_field(value: object) -> str | None:
     """Return the name of the field that holds another config of the same registry, or None."""
     here = registry.find(value)
     inside = ((name, registry.find(getattr(value, name))) for name in registry.field_names(value))
     return next((name for name, found in inside if here and found and found[0] == here[0]), None)
 
 
-def contains(value: Any, searched: list[Any]) -> bool:
+def contains(value: object, searched: list[object]) -> bool:
     """Return whether a field of a value, at any depth, holds one of the searched values."""
     fields = [getattr(value, name) for name in registry.field_names(value)]
     return any(each in searched or contains(each, searched) for each in fields)
 
 
-def _reads_files(task: Any, name: str) -> str:
+def _reads_files(task: object, name: str) -> str:
     """Return a hint at tasks of the same kind that read your own files, if this task does not."""
     if name not in PARTS or (found := registry.find(task)) is None or found[0] != "TASKS":
         return ""
@@ -79,7 +73,7 @@ def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:
     """Parse the value of the field at a path. Raises ValueError if the text does not fit."""
     current = value_at(base, changes, path)
     upper, _, name = path.rpartition(".")
-    allowed = annotations(type(value_at(base, changes, upper) if upper else base)).get(name, Any)
+    allowed = annotations(type(value_at(base, changes, upper) if upper else base)).get(name, object)
     if allowed in (Any, object):
         # The annotation allows anything, so the type of the present value decides.
         allowed = type(current)

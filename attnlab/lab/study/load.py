@@ -7,16 +7,18 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
 
 from attnlab import registry
+from attnlab.data.io.files import DataError
+from attnlab.lab.study.experiment import Experiment, ModelConfig, TaskConfig
 from attnlab.lab.study.sibling_imports import find_neighbours, use_neighbours
-from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.study import Study
+from attnlab.storage.json_file import FolderError
 
 FEW = 5  # if there are at most so many experiment files, an error lists them all
 EXPERIMENT = "attnlab_experiment_"  # prefix of the module name of an experiment file
 # The registry entries that loaded files added: (registry, name) → (value, file).
-ADDED: dict[tuple[str, str], tuple[Any, Path]] = {}
+ADDED: dict[tuple[str, str], tuple[object, Path]] = {}
 
 
 def load_study(path: str | Path) -> Study:
@@ -70,9 +72,8 @@ def _check(path: Path, study: Study) -> None:
     """Raise ValueError for a task or model of the wrong kind, or for `published` or `bands` of an unknown variant."""
     variants = study.variants()
     for experiment in variants.values():
-        for field, does in (("task", "load"), ("model", "create")):
-            value = getattr(experiment, field)
-            if isinstance(value, type) or not hasattr(value, does):
+        for field, value, kind in (("task", experiment.task, TaskConfig), ("model", experiment.model, ModelConfig)):
+            if isinstance(value, type) or not isinstance(value, kind):
                 raise ValueError(
                     f"{path}: {field}={value!r} must be a {field}, for example one of attnlab.{field.upper()}S"
                 )
@@ -91,7 +92,7 @@ def _near(path: Path) -> str:
     """Return a hint with the existing experiment files, or, if there are many, those with the most similar names."""
     paths = {Path(file).stem: file for file in experiments()}
     if len(paths) <= FEW:
-        return f"known: {', '.join(paths.values()) or 'none in ./experiments'}"
+        return f"known: {', '.join(paths.values())}" if paths else "./experiments contains none"
     nearest = ", ".join(paths[name] for name in get_close_matches(path.stem, paths, 3))
     return f"{f'nearest: {nearest}; ' * bool(nearest)}attnlab list experiments lists all {len(paths)}"
 
@@ -142,7 +143,7 @@ def _run(path: Path, content: bytes) -> ModuleType:
         exec(code, module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        if hasattr(error, "exit_code"):
+        if isinstance(error, DataError | FolderError):
             raise
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(f"{_place(error, path, neighbours)}: {kind}{error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from attnlab.lab.study.study import Study
 from attnlab.registry import field_names
@@ -51,7 +50,7 @@ def override_scope(study: Study, given: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _parts(model: Any) -> dict[str, Any]:
+def _parts(model: object) -> dict[str, object]:
     """Return the mechanism of each attention's own field, or None if it uses `model.mechanism`, by path."""
     fields = field_names(model)
     return {

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from attnlab.lab.study.draft import VARIANT, WHOLE, Draft
+from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.field_paths import has_field
 from attnlab.lab.study.override_scope import override_scope
 from attnlab.lab.study.study import Study, change
@@ -81,7 +81,7 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     return replace(found, notes=(*study.notes, *draft.notes, *override_scope(found, given)))
 
 
-def _own(name: str, given: str) -> Any:
+def _own(name: str, given: str) -> object:
     """Parse the value of a field of the study itself."""
     if name == "against":
         if given != "all":
@@ -108,7 +108,7 @@ def _split(overrides: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def _base(base: Any, draft: Draft) -> Any:
+def _base(base: Experiment, draft: Draft) -> Experiment:
     """Return the changed base. If it cannot take the values of the selected variants, they are left out."""
     try:
         return change(base, **draft.changes | draft.followed)

@@ -7,6 +7,7 @@ from typing import Any
 
 from attnlab import registry
 from attnlab.lab.study.values import annotations, fits, text
+from attnlab.tasks.base.task import Task
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Inherited:
     """The names of the recipe's fields that could not be inherited."""
 
 
-def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited:
+def inherit(old: object, new: object, skip: frozenset[str] = frozenset()) -> Inherited:
     """Let the config `new` inherit what it can of the recipe of `old`.
 
     The recipe is every field that `old` sets to another value than the default of its class. A task that reads your own
@@ -39,11 +40,7 @@ def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited
     """
     defaults = _defaults(old)
     unlike = [name for name in registry.field_names(old) if getattr(old, name) != defaults[name]]
-    training_only = (
-        old.training_only_fields
-        if hasattr(old, "training_only_fields") and "train" in registry.field_names(new)
-        else ()
-    )
+    training_only = old.training_only_fields if isinstance(old, Task) and "train" in registry.field_names(new) else ()
     recipe = dict.fromkeys([*unlike, *training_only])
     free = {name for name, value in _defaults(new).items() if getattr(new, name) == value}
     shared = {name: getattr(old, name) for name in recipe if name not in skip and shares(old, new, name)}
@@ -54,13 +51,13 @@ def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited
     return Inherited(config, took, lost)
 
 
-def shares(old: Any, new: Any, name: str) -> bool:
+def shares(old: object, new: object, name: str) -> bool:
     """Return whether `new` has a field of that name and type that allows the value of `old`."""
     if type(old) is type(new):
         return True
     old_kinds, new_kinds = annotations(type(old)), annotations(type(new))
     both = name in registry.field_names(old) and name in registry.field_names(new)
-    return both and old_kinds.get(name) == new_kinds.get(name) and fits(getattr(old, name), new_kinds.get(name, Any))
+    return both and old_kinds.get(name) == new_kinds.get(name) and fits(getattr(old, name), new_kinds.get(name, object))
 
 
 def described(config: Any, names: tuple[str, ...]) -> str:
@@ -90,7 +87,7 @@ def _defaults(config: Any) -> dict[str, Any]:
     }
 
 
-def _settings(path: str, value: Any) -> list[str]:
+def _settings(path: str, value: object) -> list[str]:
     """Return a field, and the fields inside it that differ from the registered value of its name."""
     inside: list[str] = []
     if found := registry.find(value):

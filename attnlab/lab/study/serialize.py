@@ -12,13 +12,16 @@ function of the written fields.
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from attnlab import registry
-from attnlab.lab.study.study import Experiment
+from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.values import annotations, fits, members, text, wanted
+from attnlab.tasks.base.task import Task
 
+Config = TypeVar("Config")
 ABSENT = "absent"
 
 
@@ -31,7 +34,11 @@ def write(config: Any) -> Any:
     return _write(config, ())
 
 
-def read(written: Any, kind: type = Experiment) -> Any:
+@overload
+def read(written: object) -> Experiment: ...
+@overload
+def read(written: object, kind: type[Config]) -> Config: ...
+def read(written: object, kind: type = Experiment) -> object:
     """Read a config back from what `write` returned.
 
     Args:
@@ -63,7 +70,7 @@ def identity(config: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def completed(written: Any) -> Any:
+def completed(written: object) -> object:
     """Return a written tree with the fields that were added since. It is returned unchanged if it cannot be read."""
     try:
         return write(read(written))
@@ -71,7 +78,7 @@ def completed(written: Any) -> Any:
         return written
 
 
-def difference(a: Any, b: Any) -> list[tuple[str, Any, Any]]:
+def difference(a: object, b: object) -> list[tuple[str, object, object]]:
     """Return the fields in which two configurations differ.
 
     Args:
@@ -86,7 +93,7 @@ def difference(a: Any, b: Any) -> list[tuple[str, Any, Any]]:
     return list(_differences(a, b, ()))
 
 
-def _write(value: Any, path: tuple[str, ...], kinds: tuple[Any, ...] = ()) -> Any:
+def _write(value: object, path: tuple[str, ...], kinds: tuple[object, ...] = ()) -> object:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -101,7 +108,7 @@ def _write(value: Any, path: tuple[str, ...], kinds: tuple[Any, ...] = ()) -> An
     return _write_plain(value, path, kinds)
 
 
-def _write_plain(value: Any, path: tuple[str, ...], kinds: tuple[Any, ...]) -> dict[str, Any]:
+def _write_plain(value: object, path: tuple[str, ...], kinds: tuple[object, ...]) -> dict[str, object]:
     place = registry.home(value, path[-1]) if path else None
     if place:
         name = text(value)
@@ -116,12 +123,12 @@ def _write_plain(value: Any, path: tuple[str, ...], kinds: tuple[Any, ...]) -> d
 def _write_fields(config: Any, path: tuple[str, ...]) -> dict[str, Any]:
     kinds = annotations(type(config))
     return {
-        name: _write(getattr(config, name), (*path, name), members(kinds.get(name, Any)))
+        name: _write(getattr(config, name), (*path, name), members(kinds.get(name, object)))
         for name in registry.field_names(config)
     }
 
 
-def _read(written: Any, kinds: tuple[Any, ...], path: tuple[str, ...]) -> Any:
+def _read(written: object, kinds: tuple[object, ...], path: tuple[str, ...]) -> object:
     if isinstance(written, list):
         return tuple(_read(entry, (), path) for entry in written)
     if not isinstance(written, dict):
@@ -136,7 +143,7 @@ def _read(written: Any, kinds: tuple[Any, ...], path: tuple[str, ...]) -> Any:
     return _read_fields(plain, plain, written, path)
 
 
-def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
+def _pick(written: dict[str, object], path: tuple[str, ...]) -> object:
     place, name = str(written["registry"]), str(written.get("name", ""))
     if place not in registry.PLACES:
         raise ValueError(registry.unknown(f"{_at(path)}: registry {place!r} is not known", place, registry.PLACES))
@@ -151,7 +158,7 @@ def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
     return held if whole else _read_fields(type(held), held, written["fields"], path)
 
 
-def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> Any:
+def _read_fields(kind: type, held: Any, written: object, path: tuple[str, ...]) -> object:
     if not isinstance(written, dict):
         raise ValueError(f"{_at(path)}: the fields of {kind.__name__} must be an object, not {written!r}")
     missing: Any = getattr(kind, "missing_values", {})
@@ -160,11 +167,11 @@ def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> 
     for name, inner in written.items():
         if name not in registry.field_names(kind):
             raise ValueError(registry.no_field(kind, name, _at((*path, name))))
-        allowed = annotations(kind).get(name, Any)
+        allowed = annotations(kind).get(name, object)
         value = values[name] = _read(inner, members(allowed), (*path, name))
         if not fits(value, allowed):
             raise ValueError(f"{_at((*path, name))}={value!r} must be {wanted(allowed)}")
-        if allowed in (Any, object) and not is_dataclass(value) and registry.home(None, name):
+        if allowed in (Any, object, Task) and not is_dataclass(value) and registry.home(None, name):
             raise ValueError(f"{_at((*path, name))}={value!r} must be an object with registry and name")
     try:
         return kind(**values) if held is kind else replace(held, **values)
@@ -172,7 +179,7 @@ def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> 
         raise ValueError(f"{_at(path)}: {error}") from error
 
 
-def _canonical(written: Any) -> Any:
+def _canonical(written: object) -> object:
     if isinstance(written, dict):
         tag = dict(zip(("registry", "name"), _tag(written) or (), strict=False))
         return {name: _canonical(value) for name, value in (written | tag).items()}
@@ -182,7 +189,7 @@ def _canonical(written: Any) -> Any:
     return int(written) if isinstance(written, float) and written.is_integer() else written
 
 
-def _differences(a: Any, b: Any, path: tuple[str, ...]):
+def _differences(a: Any, b: Any, path: tuple[str, ...]) -> Iterator[tuple[str, object, object]]:
     if isinstance(a, dict) and isinstance(b, dict):
         if _tag(a) != _tag(b):
             yield _at(path), describe(a), describe(b)
@@ -195,7 +202,7 @@ def _differences(a: Any, b: Any, path: tuple[str, ...]):
         yield _at(path), describe(a), describe(b)
 
 
-def _tag(written: dict[str, Any]) -> tuple[str, str] | None:
+def _tag(written: dict[str, object]) -> tuple[str, str] | None:
     """Return (registry, first name) of a tagged config, because one config may be registered under several names."""
     if "registry" not in written:
         return None
@@ -204,7 +211,7 @@ def _tag(written: dict[str, Any]) -> tuple[str, str] | None:
     return place, (held and registry.first_name(place, held)) or name
 
 
-def describe(written: Any) -> Any:
+def describe(written: object) -> object:
     """Return a short form of a written value: the name of a tagged config, anything else unchanged."""
     return written["name"] if isinstance(written, dict) and "registry" in written else written
 

@@ -1,69 +1,23 @@
-"""Experiments and studies as plain dataclasses: what is trained and what is compared. Imports no jax."""
+"""A study: the experiments that are compared, as plain dataclasses. Imports no jax."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, is_dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar, get_args
 
 from attnlab.console.format import is_band
 from attnlab.documented import Documented
+from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.values import annotations, fits, wanted
 from attnlab.lab.study.variation import Variation
 from attnlab.registry import field_names, no_field, unknown
-from attnlab.training.config import RATES, Train
+from attnlab.training.config import Train
 
+Config = TypeVar("Config")
 Match = Literal["parameters", "flops", "state"]
 Budget = Literal["steps", "flops", "seconds"]
 Band = tuple[float | None, float | None]
-
-
-@dataclass(frozen=True)
-class Experiment(metaclass=Documented):
-    """One model on one task with one training configuration.
-
-    All fields are frozen dataclasses, so an experiment is a tree of plain values.
-
-    Raises:
-        ValueError: if a field anywhere in the tree holds a value that its annotation does not allow. Also if an
-            integer is not below 2³² in size, or a float is not finite in float32, because jax cannot hold these. Also
-            if `task` and `model` are swapped. The message names the field.
-    """
-
-    task: Any
-    """The task configuration: the data, the loss and the metrics, for example one of `attnlab.TASKS`."""
-    model: Any
-    """The model configuration, for example one of `attnlab.MODELS`."""
-    train: Train = field(default_factory=Train)
-    """The training configuration: steps, batch size, learning rates, seeds and so on."""
-    decoder: Any | None = None
-    """The search that decodes the test split, one of `attnlab.DECODERS`. None means greedy, as on validation."""
-
-    def __post_init__(self):
-        if not (hasattr(self.task, "load") or hasattr(self.model, "create")) and hasattr(self.model, "load"):
-            kinds = f"task={type(self.task).__name__}(…), model={type(self.model).__name__}(…)"
-            raise ValueError(f"task and model are swapped: {kinds}")
-        _check(self, ())
-
-
-def _check(config: Any, above: tuple[str, ...]) -> None:
-    """Raise ValueError for the first field below `config` whose value its annotation does not allow."""
-    for name in field_names(config):
-        value, allowed = getattr(config, name), annotations(type(config)).get(name, Any)
-        if not fits(value, allowed):
-            raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(allowed)}")
-        _check_range(".".join((*above, name)), value)
-        if is_dataclass(value):
-            _check(value, (*above, name))
-
-
-def _check_range(path: str, value: Any) -> None:
-    """Raise ValueError for numbers that would overflow 32 bits or become infinite in float32, in any config."""
-    for entry in value if isinstance(value, tuple) else (value,):
-        if isinstance(entry, int) and not -(2**32) < entry < 2**32:
-            raise ValueError(f"{path}={value} must be less than 2³² in absolute value")
-        if isinstance(entry, float) and not abs(entry) <= RATES[1]:
-            raise ValueError(f"{path}={value} must be a number that is finite in float32")
 
 
 @dataclass(frozen=True)
@@ -153,7 +107,7 @@ class Study(metaclass=Documented):
         return {} if self.against == "all" else self.against
 
     @property
-    def preview(self) -> dict[str, Any]:
+    def preview(self) -> dict[str, object]:
         """The fields that `--quick` changes, without those in `given`."""
         brief = few(self.base.train) if self.quick is None else self.quick
         return {path: value for path, value in brief.items() if path not in self.given}
@@ -168,7 +122,7 @@ class Study(metaclass=Documented):
         preview = self.preview if quick else {}
         return {name: change(self.base, **{**own, **preview}) for name, own in changes.items()}
 
-    def keeping(self, vary: Variation | None, **changes: Any) -> Study:
+    def keeping(self, vary: Variation | None, **changes: object) -> Study:
         """Return the study with only some of its variants.
 
         Args:
@@ -225,7 +179,7 @@ class Study(metaclass=Documented):
                 raise ValueError(f"budget={self.budget!r} solves for train.steps, but {name!r} sets {path}")
 
 
-def few(train: Train) -> dict[str, Any]:
+def few(train: Train) -> dict[str, object]:
     """Return the fields of a default preview: at most 64 steps and 16 warm-up steps, the first two seeds, no averaging.
 
     Args:
@@ -235,8 +189,8 @@ def few(train: Train) -> dict[str, Any]:
         The changed fields, by dotted path.
     """
     seeds = min(train.seeds, 2) if isinstance(train.seeds, int) else train.seeds[:2]
-    few = {"train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16)}
-    return few | {"train.seeds": seeds, "train.average": 0}
+    shortened = {"train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16)}
+    return {**shortened, "train.seeds": seeds, "train.average": 0}
 
 
 def check_twins(experiments: dict[str, Experiment], where: str) -> None:
@@ -271,14 +225,14 @@ def warmups(experiments: dict[str, Experiment]) -> list[str]:
     ]
 
 
-def check_study(study: Any) -> None:
+def check_study(study: object) -> None:
     """Raise TypeError if `study` is not a Study. The message says how to obtain one."""
     if not isinstance(study, Study):
         hint = "Study(experiment) makes one" if isinstance(study, Experiment) else "load_study(path) reads one"
         raise TypeError(f"expected a Study, got {type(study).__name__}; {hint}")
 
 
-def change(config: Any, /, **changes: Any) -> Any:
+def change(config: Config, /, **changes: object) -> Config:
     """Return a copy of a tree of dataclasses with the fields at the given dotted paths replaced.
 
     All changes are made at once. Every config is built once with all its changes, so an invalid intermediate
@@ -295,10 +249,10 @@ def change(config: Any, /, **changes: Any) -> Any:
     return _rebuild(config, {tuple(path.split(".")): value for path, value in changes.items()}, ())
 
 
-def _rebuild(config: Any, changes: dict[tuple[str, ...], Any], above: tuple[str, ...]) -> Any:
+def _rebuild(config: Any, changes: dict[tuple[str, ...], object], above: tuple[str, ...]) -> Any:
     """Apply changes below `config`, which is found at the path `above`, from the leaves up."""
     config = changes.get((), config)
-    below: dict[str, dict[tuple[str, ...], Any]] = {}
+    below: dict[str, dict[tuple[str, ...], object]] = {}
     for names, value in changes.items():
         if names:
             below.setdefault(names[0], {})[names[1:]] = value

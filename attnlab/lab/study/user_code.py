@@ -13,21 +13,21 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from typing import Any
+from types import FunctionType
 
 from attnlab import registry
 
 Named = dict[tuple[str, str], type | Callable]
 
 
-def user_defined(written: Any) -> Named:
+def user_defined(written: object) -> Named:
     """Return the classes and functions in a written experiment that attnlab does not define, by (registry, name)."""
     held = {tag: registry.table(tag[0])[tag[1]] for tag in tags(written)}
-    kinds = {tag: value if hasattr(value, "__qualname__") else type(value) for tag, value in held.items()}
+    kinds = {tag: value if isinstance(value, type | FunctionType) else type(value) for tag, value in held.items()}
     return {tag: kind for tag, kind in kinds.items() if kind.__module__.partition(".")[0] != "attnlab"}
 
 
-def codes(written: Any) -> dict[str, str]:
+def codes(written: object) -> dict[str, str]:
     """Return the sha256 of the code of each user-defined entry, by "REGISTRY.name".
 
     The digest covers the source of methods and functions, and that of everything that they use from your own modules.
@@ -40,7 +40,7 @@ def codes(written: Any) -> dict[str, str]:
     return {f"{place}.{name}": _digest(kind) for (place, name), kind in user_defined(written).items()}
 
 
-def places(written: Any) -> dict[str, str]:
+def places(written: object) -> dict[str, str]:
     """Return where each user-defined entry is defined, by "REGISTRY.name", for example "Mine, of own.py".
 
     A module that can be imported is given by its name, any other by the name of its file without the folder.
@@ -51,7 +51,7 @@ def places(written: Any) -> dict[str, str]:
     }
 
 
-def missing(kept: dict[str, Any]) -> list[str]:
+def missing(kept: dict[str, object]) -> list[str]:
     """Return where a run's user-defined entries were defined that are in no registry now."""
     before = kept.get("own")
     listed = before.items() if isinstance(before, dict) else ()
@@ -59,7 +59,7 @@ def missing(kept: dict[str, Any]) -> list[str]:
     return [where for place, name, where in found if place in registry.PLACES and name not in registry.table(place)]
 
 
-def edited(kept: dict[str, Any], written: Any) -> list[str]:
+def edited(kept: dict[str, object], written: object) -> list[str]:
     """Return the names of entries whose code has changed since a run.
 
     Args:
@@ -71,7 +71,7 @@ def edited(kept: dict[str, Any], written: Any) -> list[str]:
     return [name for name, code in codes(written).items() if before.get(name, code) != code]
 
 
-def tags(written: Any) -> Iterator[tuple[str, str]]:
+def tags(written: object) -> Iterator[tuple[str, str]]:
     """Yield (registry, name) of every registered config in a written experiment."""
     if isinstance(written, dict):
         if "registry" in written:

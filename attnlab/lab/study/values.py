@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
-from types import NoneType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from attnlab import registry
@@ -16,7 +16,7 @@ PLURALS = {int: "whole numbers", float: "numbers", bool: "true or false", str: "
 
 
 @cache
-def annotations(kind: type) -> dict[str, Any]:
+def annotations(kind: type) -> dict[str, object]:
     """Return the type of each field of a config class, or an empty dict if its annotations cannot be resolved."""
     try:
         return get_type_hints(kind)
@@ -24,17 +24,17 @@ def annotations(kind: type) -> dict[str, Any]:
         return {}
 
 
-def members(annotation: Any) -> tuple[Any, ...]:
+def members(annotation: object) -> tuple[object, ...]:
     """Return the alternatives of a union, or a tuple of the annotation itself."""
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
-def wanted(annotation: Any) -> str:
+def wanted(annotation: object) -> str:
     """Describe the allowed values in words, for example "a whole number, or whole numbers separated by commas"."""
     return ", or ".join(map(_wanted, members(annotation)))
 
 
-def _wanted(kind: Any) -> str:
+def _wanted(kind: object) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(text, get_args(kind)))}"
     if is_dataclass(kind):
@@ -47,7 +47,7 @@ def _wanted(kind: Any) -> str:
     return f"{len(inner)} {PLURALS.get(inner[0], 'values')} separated by commas"
 
 
-def parse(annotation: Any, given: str) -> Any:
+def parse(annotation: object, given: str) -> object:
     """Parse a value from text.
 
     Args:
@@ -64,7 +64,7 @@ def parse(annotation: Any, given: str) -> Any:
     raise ValueError(f"must be {wanted(annotation)}")
 
 
-def _parse(kind: Any, given: str) -> Any:
+def _parse(kind: object, given: str) -> object:
     if kind is str:
         return given
     if kind is bool:
@@ -78,7 +78,7 @@ def _parse(kind: Any, given: str) -> Any:
     return _ask(kind, [given])
 
 
-def _ask(kind: Any, entries: list[str]) -> Any:
+def _ask(kind: Any, entries: list[str]) -> object:
     """Let tyro parse arguments as a type. Raises ValueError if it rejects them."""
     import tyro
 
@@ -90,12 +90,12 @@ def _ask(kind: Any, entries: list[str]) -> Any:
             raise ValueError(f"{entries} does not fit {kind}") from refusal
 
 
-def fits(value: Any, annotation: Any) -> bool:
+def fits(value: object, annotation: object) -> bool:
     """Return whether the annotation allows a value. Only plain values, tuples and dataclasses are checked."""
     return any(_fits(value, kind) for kind in members(annotation))
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def _fits(value: object, kind: object) -> bool:
     if get_origin(kind) is Literal:
         return any(value == choice and type(value) is type(choice) for choice in get_args(kind))
     if get_origin(kind) is tuple:
@@ -113,7 +113,7 @@ def _entries_fit(value: tuple, kinds: tuple) -> bool:
     return len(value) == len(kinds) and all(map(fits, value, kinds))
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """Return a value as it is written on the command line. A registered value is written by its name."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
@@ -126,5 +126,5 @@ def text(value: Any) -> str:
     return _name(value) if is_dataclass(value) or isinstance(value, Callable) else str(value)
 
 
-def _name(value: Any) -> str:
-    return value.__name__ if hasattr(value, "__name__") else type(value).__name__
+def _name(value: object) -> str:
+    return value.__name__ if isinstance(value, type | FunctionType) else type(value).__name__

@@ -48,7 +48,7 @@ class Variation(metaclass=Documented):
         return list(dict.fromkeys(path for changes in self.variants.values() for path in changes))
 
 
-def over(path: str, /, **values: Any) -> Variation:
+def over(path: str, /, **values: object) -> Variation:
     """Vary one field over several named values: `over("model.mechanism", softmax=Softmax(), linear=Linear())`.
 
     Args:
@@ -75,7 +75,7 @@ def product(*variations: Variation) -> Variation:
         ValueError: if two variations set the same field, because the later would undo the earlier. Also if two
             combinations get the same name.
     """
-    rows: list[tuple[str, dict[str, Any]]] = [("", {})]
+    rows: list[tuple[str, dict[str, object]]] = [("", {})]
     _apart(variations)
     for variation in variations:
         rows = [
@@ -138,9 +138,9 @@ def _apart(variations: tuple[Variation, ...]) -> None:
         before.update(variation.fields())
 
 
-def _named(rows: list[tuple[str, dict[str, Any]]]) -> Variation:
+def _named(rows: list[tuple[str, dict[str, object]]]) -> Variation:
     """Build a variation from rows. Raises ValueError for a repeated name, which a dict would silently overwrite."""
-    variants: dict[str, dict[str, Any]] = {}
+    variants: dict[str, dict[str, object]] = {}
     for name, changes in rows:
         if name in variants:
             raise ValueError(f"vary: the name {name!r} is given twice")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -12,7 +12,7 @@ from attnlab.data.text.vocabulary import END
 from attnlab.decoding import Beam, Greedy, Sample, Search
 from attnlab.documented import Documented
 from attnlab.lab.trained.load import Trained
-from attnlab.tasks.base.task import TaskData
+from attnlab.tasks.base.task import TextInterface, is_continued, is_decoded, one_line
 
 BEAM, DRAWS = ("beam", "penalty"), ("temperature", "top_k", "top_p")
 
@@ -120,14 +120,14 @@ class DecodingOptions(metaclass=Documented):
             best=max(best, 1),
         )
 
-    def check(self, problem: TaskData) -> None:
+    def check(self, problem: TextInterface) -> None:
         """Check that the options apply to a problem.
 
         Raises:
             ValueError: An option was given and the problem is not decoded symbol by symbol, or `length` was given and
                 the problem does not continue a text.
         """
-        if self.said and not (problem.decodes or problem.continues):
+        if self.said and not is_decoded(problem):
             raise ValueError(
                 f"{self.said[0]} has no effect: this task is not decoded symbol by symbol; remove the option"
             )
@@ -164,7 +164,9 @@ class Answerer:
     """
 
     def __init__(self, found: Trained, asked: DecodingOptions = DecodingOptions()):
-        self.problem: Any = found.problem
+        if not is_decoded(found.problem):
+            raise ValueError(f"{type(found.problem).__name__} is not decoded symbol by symbol")
+        self.problem = found.problem
         own = found.experiment.decoder or self.problem.decoder
         self.decoder, self._model = asked.decoder(own), found.model
         seed = jax.random.key(asked.seed or 0)
@@ -199,6 +201,8 @@ class Answerer:
             source: The token ids of the text, `[P]`.
             length: How many symbols to add.
         """
+        if not is_continued(self.problem):
+            raise ValueError(f"{type(self.problem).__name__} does not continue a text")
         text, score = np.asarray(source, np.int32), 0.0
         while (written := len(text) - len(source)) < length:
             block = self(text[None, -self.problem.reads :], np.array([1 + written]))[0][0]
@@ -210,12 +214,3 @@ class Answerer:
         # A continuation of a text keeps its line breaks.
         text = text if self.problem.continues else one_line(text)
         return Answer(text, float(score), bool((tokens == END).any()), tokens)
-
-
-def one_line(text: str) -> str:
-    r"""Replace each line break with a space, because byte vocabularies can spell line breaks.
-
-    >>> one_line("a\r\nb\nc")
-    'a b c'
-    """
-    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")

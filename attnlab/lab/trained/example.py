@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
 
 from attnlab.analysis.maps import attention_maps
-from attnlab.data.text.marks import SHOWN
-from attnlab.data.text.vocabulary import BEGIN, PAD
-from attnlab.lab.trained.decoding import Answerer, DivergedError, one_line
+from attnlab.lab.trained.decoding import Answerer, DivergedError
 from attnlab.lab.trained.load import Trained
-from attnlab.tasks.base.task import Batch, Pairs, Tokens
-from attnlab.tasks.vision.objects import Detections
+from attnlab.mechanisms import Mechanism
+from attnlab.tasks.base.example import Axis, ImageAxis, places
+from attnlab.tasks.base.task import is_decoded
 
-START = SHOWN[BEGIN]  # what a decoder reads before the first symbol
 CLASS = "[class]"  # the class token in front of all symbols, whose output classifies the sequence
+
+
+@runtime_checkable
+class AttentionConfig(Protocol):
+    """A configuration of a model with attention. A user-defined model need not have it."""
+
+    @property
+    def attentions(self) -> Mapping[str, Mechanism]:
+        """The mechanism of each attention by name."""
+        ...
+
+
+@runtime_checkable
+class GridConfig(Protocol):
+    """A configuration of a model that reads an image as a grid of positions."""
+
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Returns the numbers of rows and columns of positions in an image of this size."""
+        ...
+
+
+@runtime_checkable
+class ClassTokenModel(Protocol):
+    """A model that may put a class token in front of its input."""
+
+    token: Array | None
 
 
 @dataclass(frozen=True)
@@ -28,14 +53,15 @@ class TeacherForcedExample:
 
     answer: str
     """The answer of the model, as text."""
-    inputs: tuple[np.ndarray, ...]
+    inputs: tuple[np.ndarray | Array, ...]
     """The model's inputs, without a batch axis."""
     axes: dict[str, tuple[list[str], list[str]]]
-    """The symbols (rows, columns) by the name of the attention.
+    """The symbols (rows, columns) by the name of the attention, see `attnlab.tasks.base.example.ModelExample`."""
 
-    Rows are the queries: what is written or the positions themselves. Columns are what is read. Padding follows the
-    symbols and is not included.
-    """
+
+def attentions(config: object) -> Mapping[str, Mechanism]:
+    """Return the mechanism of each attention of a model by name, an empty dict if it has none."""
+    return config.attentions if isinstance(config, AttentionConfig) else {}
 
 
 def check(run: str | Path, found: Trained) -> None:
@@ -44,32 +70,13 @@ def check(run: str | Path, found: Trained) -> None:
     Raises:
         ValueError: It has none. The message names the run.
     """
-    config, shape = found.experiment.model, found.problem.shape
-    if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source") or hasattr(shape, "latent")):
+    config, maps = found.experiment.model, found.problem.maps
+    if maps is None or maps.kind == "graph":
         kinds = "models of sequences, classification, detection and image generation"
-        page = "; its report shows the attention between nodes" if hasattr(shape, "nodes") else ""
+        page = "" if maps is None else "; its report shows the attention between nodes"
         raise ValueError(f"{run}: {type(config).__name__} has no attention maps; only {kinds} have them{page}")
-    if not getattr(config, "attentions", None):
+    if not attentions(config):
         raise ValueError(f"{run}: the model has no attention, so there are no maps to show")
-
-
-def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
-    """Return the inputs of a model for a batch, as the problem's loss passes them, with the leading batch axis."""
-    shape = problem.shape
-    if isinstance(shape, Detections):
-        return (np.asarray(problem.given(batch)),)
-    if hasattr(shape, "latent"):
-        return (np.asarray(batch["latent"]),)
-    if hasattr(shape, "source"):
-        source = np.asarray(batch["source"])
-        keep = batch.get("keep")
-        return (source,) if keep is None else (source, np.asarray(keep))
-    if isinstance(shape, Tokens):
-        tokens = np.asarray(batch["tokens"], np.int32)
-        return tokens, np.ones(tokens.shape, bool)
-    source, target = (np.asarray(batch[name], np.int32) for name in ("source", "target"))
-    given = np.concatenate([np.full((len(target), 1), BEGIN, np.int32), target[:, :-1]], axis=1)
-    return source, given, source != PAD, target != PAD
 
 
 def forced(found: Trained, text: str) -> TeacherForcedExample:
@@ -82,80 +89,60 @@ def forced(found: Trained, text: str) -> TeacherForcedExample:
         DivergedError: The model returns NaN.
     """
     problem, batch = found.problem, found.problem.encode_prompt(text)
-    if problem.continues:
-        return _continued(found, batch)
-    if not isinstance(problem.shape, Pairs):
-        text = problem.format_answer(jax.jit(problem.answer)(found.model, batch))
-        if hasattr(problem.shape, "latent"):
-            # The first line is the answer. The following lines draw the image.
-            words = places(problem.shape.image.width // 2, problem.shape.image.height // 2)
-            return TeacherForcedExample(
-                text.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)}
-            )
-        answer = one_line(text)
-        if isinstance(problem.shape, Detections):
-            return _found(found, answer, inputs(problem, batch))
-        words = [*leading_symbols(found.model), *problem.tokens(batch)["source"]]
-        name = "decoder" if isinstance(problem.shape, Tokens) else "encoder"
-        return TeacherForcedExample(answer, _first(inputs(problem, batch)), {name: (words, words)})
-    best = Answerer(found)(batch["source"], np.ones(1))[0][0]
-    if np.isnan(best.score):
-        raise DivergedError("the model returned non-finite values for this input")
-    # A decoder writes no special token but the end symbol, so every token has a symbol.
-    batch = batch | {"target": best.tokens[None]}
-    source, written = (problem.tokens(batch)[side] for side in ("source", "target"))
-    axes = {
-        "encoder": (source, source),
-        "decoder": (written, [START, *written[:-1]]),
-        "cross": (written, source),
-    }
-    return TeacherForcedExample(best.text, _first(inputs(problem, batch)), axes)
+    if is_decoded(problem):
+        best = Answerer(found)(batch["source"], np.ones(1))[0][0]
+        if np.isnan(best.score):
+            raise DivergedError("the model returned non-finite values for this input")
+        answer = {"tokens": best.tokens[None]}
+    else:
+        answer = jax.jit(problem.answer)(found.model, batch)
+    example = problem.example(batch, answer)
+    axes = {name: symbols(found.experiment.model, found.model, each) for name, each in example.axes.items()}
+    return TeacherForcedExample(problem.answer_line(answer), example.inputs, axes)
 
 
-def _continued(found: Trained, batch: Batch) -> TeacherForcedExample:
-    """Return the example for a model that continues a text: the end of it that fits a block, and the continuation."""
-    problem = found.problem
-    answer = Answerer(found)(batch["source"], np.ones(1))[0][0]
-    if np.isnan(answer.score):
-        raise DivergedError("the model returned non-finite values for this input")
-    tokens = batch["source"][:, -problem.shape.length :]
-    words = problem.tokens({"source": tokens})["source"]
-    return TeacherForcedExample(
-        one_line(answer.text), _first(inputs(problem, {"tokens": tokens})), {"decoder": (words, words)}
-    )
+def symbols(config: object, model: PyTree, axes: tuple[Axis, Axis]) -> tuple[list[str], list[str]]:
+    """Return the symbols along the rows and the columns of a map, those that the model adds included.
+
+    Args:
+        config: The model's configuration.
+        model: The model.
+        axes: What the task says of the axes.
+    """
+    rows, columns = (_named(config, model, axis) for axis in axes)
+    return rows, columns
 
 
-def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> TeacherForcedExample:
-    """Return the example for object detection: image positions by row and column, and queries by number."""
-    given = _first(given)
-    maps = jax.eval_shape(lambda: attention_maps(found.model, *map(jnp.asarray, given)))
-    rows, columns = found.experiment.model.grid(*given[0].shape[:2])
-    positions = places(columns, rows)
-    queries = [str(n + 1) for n in range(maps["cross"].shape[-2])]
-    return TeacherForcedExample(
-        answer,
-        given,
-        {"encoder": (positions, positions), "among": (queries, queries), "cross": (queries, positions)},
-    )
+def _named(config: object, model: PyTree, axis: Axis) -> list[str]:
+    if not isinstance(axis, ImageAxis):
+        return [*leading_symbols(model), *axis]
+    if not isinstance(config, GridConfig):
+        raise ValueError(f"{type(config).__name__} has no method grid, which names the positions of an image")
+    rows, columns = config.grid(axis.height, axis.width)
+    return places(columns, rows)
 
 
-def places(columns: int, rows: int) -> list[str]:
-    """Return the names of an image's positions, row by row: "1,1", "1,2"."""
-    return [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+def observed(
+    model: PyTree, example: TeacherForcedExample, observer: Callable[..., Mapping[str, Array | None]] = attention_maps
+) -> dict[str, np.ndarray]:
+    """Compute the maps of a model on an example, `[L H T S]` by name, without padding, or what `observer` returns."""
+    maps = observer(model, *example.inputs)
+    trimmed = {}
+    # In the order in which the model computes them.
+    for name, (rows, columns) in example.axes.items():
+        if maps.get(name) is not None:
+            trimmed[name] = np.asarray(maps[name], np.float64)[:, :, : len(rows), : len(columns)]
+    return trimmed
 
 
-def leading_symbols(model: Any) -> list[str]:
+def leading_symbols(model: PyTree) -> list[str]:
     """Return the symbols that a model puts in front of its input: the class token, if it has one."""
-    return [] if getattr(model, "token", None) is None else [CLASS]
+    return [CLASS] if isinstance(model, ClassTokenModel) and model.token is not None else []
 
 
-def axis(symbols: list[str], count: int, model: Any) -> list[str]:
+def axis(symbols: list[str], count: int, model: PyTree) -> list[str]:
     """Return the symbols along an axis of `count` positions, or numbers if the model reads, for example, patches."""
     if len(symbols) == count:
         return symbols
     own = leading_symbols(model)
     return [*own, *(str(n) for n in range(1, count - len(own) + 1))]
-
-
-def _first(given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    return tuple(x[0] for x in given)

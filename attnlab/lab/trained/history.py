@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.lab.runs.identity import checkpoints_of, read_file
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.trained.load import Trained, lane_of
+from attnlab.tasks.base.task import TaskData
 from attnlab.training.averaging import averaged
 from attnlab.training.checkpoints import CheckpointError
 from attnlab.training.trainer import Trainer
@@ -24,13 +25,13 @@ class CheckpointModel:
 
     step: int
     """The step of the checkpoint."""
-    model: Any
+    model: PyTree
     """The model at that step, of the lane that `trained` returns, or None if the checkpoint is unusable."""
     trouble: str | None = None
     """Why the checkpoint is unusable, or None."""
 
 
-def history(run: str | Path, found: Trained) -> Iterator[CheckpointModel]:
+def history(run: str | Path, found: Trained[TaskData]) -> Iterator[CheckpointModel]:
     """Yield every checkpoint of a run, the newest first. `found` is what `trained` returned for the run."""
     folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
     trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)

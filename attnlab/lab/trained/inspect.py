@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,13 +14,20 @@ from attnlab.analysis.totals import totals
 from attnlab.data.io.files import DataError
 from attnlab.lab.study.values import text as words
 from attnlab.lab.trained.decoding import DivergedError
-from attnlab.lab.trained.example import TeacherForcedExample, axis, check, forced, inputs
+from attnlab.lab.trained.example import TeacherForcedExample, attentions, axis, check, forced, observed
 from attnlab.lab.trained.history import history
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
-from attnlab.tasks.base.task import Batch, Pairs
+from attnlab.tasks.base.task import Batch
 
 EXAMPLES = 32  # validation examples on which loss, gradient and scores are measured at every checkpoint
+
+
+@runtime_checkable
+class HeadWidthConfig(Protocol):
+    """A configuration of a model whose heads have a width of their own."""
+
+    head_width: int
 
 
 def inspect(run: str | Path, text: str, other: str | Path | None = None, step: Step = None) -> dict[str, Any]:
@@ -73,27 +79,16 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
     }
 
 
-def _seen(model: Any, example: TeacherForcedExample, look: Callable = attention_maps) -> dict[str, np.ndarray]:
-    """Compute the maps of a model on an example, `[L H T S]` by name, without padding, or what `look` returns."""
-    maps = look(model, *example.inputs)
-    trimmed = {}
-    # In the order in which the model computes them.
-    for name, (rows, columns) in example.axes.items():
-        if maps.get(name) is not None:
-            trimmed[name] = np.asarray(maps[name], np.float64)[:, :, : len(rows), : len(columns)]
-    return trimmed
-
-
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
     """Compute every map of the tested model, with its figures."""
-    seen, scored = (_seen(found.model, example, look) for look in (attention_maps, scores))
+    seen, scored = (observed(found.model, example, look) for look in (attention_maps, scores))
     divisors = totals(found.experiment.model, found.model, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
         raise DivergedError("the model returned non-finite values for this input")
     described = {}
     for name, layers in seen.items():
         rows, columns = (axis(*side, found.model) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
-        mechanism = found.experiment.model.attentions[name]
+        mechanism = attentions(found.experiment.model)[name]
         described[name] = {
             "mechanism": words(mechanism),
             "rows": rows,
@@ -116,7 +111,8 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
     bounded = isinstance(mechanism, Linear) and name != "decoder"
     if not bounded:
         return min(T, S)
-    return min(T, S, mechanism.feature.dim(getattr(config, "head_width", None) or config.width // config.heads))
+    width = config.head_width if isinstance(config, HeadWidthConfig) else config.width // config.heads
+    return min(T, S, mechanism.feature.dim(width))
 
 
 def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
@@ -162,11 +158,11 @@ def _training(
             notes.append(f"skipped: {checkpoint.trouble}")
             continue
         loss, parts = flow.gradient(problem.loss, checkpoint.model, batch)
-        seen, scored = (_seen(checkpoint.model, example, look) for look in (attention_maps, scores))
+        seen, scored = (observed(checkpoint.model, example, look) for look in (attention_maps, scores))
         rows.append({
             "step": checkpoint.step,
             "loss": loss,
-            "scores": flow.variances(checkpoint.model, *inputs(problem, batch)),
+            "scores": flow.variances(checkpoint.model, *problem.model_inputs(batch)),
             "parts": parts,
             "figures": {name: _layers(_figures(layers, scored[name])) for name, layers in seen.items()},
         })  # fmt: skip
@@ -182,7 +178,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
     """Compute the distance between the maps of this run and of another run on the same example."""
     second = trained(other)
     marks = [each.problem.vocabulary.get("source_marks", "none") for each in (found, second)]
-    if marks[0] != marks[1] and isinstance(found.problem.shape, Pairs) and isinstance(second.problem.shape, Pairs):
+    if marks[0] != marks[1] and type(found.problem.shape) is type(second.problem.shape):
         raise ValueError(f"--other {other} has source_marks={marks[1]}, but {run} has source_marks={marks[0]}")
     if found.problem.shape != second.problem.shape:
         own, others = _differing(found.problem.shape, second.problem.shape)
@@ -191,7 +187,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
     if found.problem.vocabulary != second.problem.vocabulary:
         raise DataError(f"--other {other} and {run} have different vocabularies: the same ids mean different symbols")
     check(other, second)
-    ours, theirs = (_seen(each.model, example) for each in (found, second))
+    ours, theirs = (observed(each.model, example) for each in (found, second))
     compared, notes = {}, []
     for name in dict.fromkeys([*ours, *theirs]):
         sizes = [" × ".join(map(str, x[name].shape[:2])) if name in x else "none" for x in (ours, theirs)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Generic, Literal, TypeVar, cast, overload
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.console.escape import plain
 from attnlab.lab.runs.identity import (
@@ -29,11 +30,15 @@ from attnlab.system import settings
 from attnlab.tasks.base.task import TaskData, TextInterface
 from attnlab.training.averaging import averaged
 from attnlab.training.checkpoints import CheckpointError, Checkpoints
+from attnlab.training.state import State
 from attnlab.training.trainer import Trainer
+
+Interface = TypeVar("Interface", bound=TextInterface, covariant=True)
+JsonObject = dict[str, object]
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(Generic[Interface]):
     """The experiment, the problem and one lane's model of a trained run.
 
     The lane belongs to the chosen learning rate. It is the first seed at that rate that did not diverge.
@@ -41,9 +46,9 @@ class Trained:
 
     experiment: Experiment
     """The experiment that the run was trained with."""
-    problem: Any
+    problem: Interface
     """The problem: the task's `TaskData`, or only its `TextInterface` if the run was loaded without its data."""
-    model: Any
+    model: PyTree
     """The model of the lane."""
     step: int = 0
     """The step of the checkpoint that the model was read from."""
@@ -52,7 +57,7 @@ class Trained:
 Step = int | Literal["best", "last"] | None
 
 
-def load(run: str | Path, step: Step = None) -> tuple[Any, TaskData]:
+def load(run: str | Path, step: Step = None) -> tuple[PyTree, TaskData]:
     """Load the trained model of a run folder and the problem it was trained on.
 
     If newer checkpoints fail verification, a line on stderr says so and names the one that is used.
@@ -80,7 +85,11 @@ def load(run: str | Path, step: Step = None) -> tuple[Any, TaskData]:
     return found.model, found.problem
 
 
-def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
+@overload
+def trained(run: str | Path, step: Step = None, data: Literal[True] = True) -> Trained[TaskData]: ...
+@overload
+def trained(run: str | Path, step: Step = None, *, data: Literal[False]) -> Trained[TextInterface]: ...
+def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained[TextInterface]:
     """Return what `load` returns, together with the experiment and the step.
 
     Args:
@@ -92,33 +101,35 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
     Raises:
         FolderError, DataError, CheckpointError, ValueError: As in `load`.
     """
-    found = restored(run, step, data)
+    found = restored(run, step, data=data)
     lane = lane_of(found.experiment, found.result, np.asarray(found.state.alive))
     model = jax.tree.map(lambda x: x[lane], found.models)
     return Trained(found.experiment, found.problem, model, found.step)
 
 
 @dataclass(frozen=True)
-class Restored:
+class Restored(Generic[Interface]):
     """The experiment, the problem and every lane of a run at one checkpoint."""
 
     experiment: Experiment
     """The experiment that the run was trained with."""
-    problem: Any
+    problem: Interface
     """The problem, as in `Trained`."""
-    trainer: Trainer
-    """A trainer for the experiment."""
-    state: Any
+    state: State
     """The training state of all lanes at the checkpoint."""
     step: int
     """The step of the checkpoint."""
-    result: dict[str, Any] | None
+    result: JsonObject | None
     """The contents of `result.json`, or None if the run has not finished."""
-    models: Any
+    models: PyTree
     """The models of all lanes: those of the requested step, or the tested ones if no step was requested."""
 
 
-def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
+@overload
+def restored(run: str | Path, step: Step = None, data: Literal[True] = True) -> Restored[TaskData]: ...
+@overload
+def restored(run: str | Path, step: Step = None, *, data: bool) -> Restored[TextInterface]: ...
+def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored[TextInterface]:
     """Load every lane of a run. The arguments and exceptions are those of `trained`, which selects one lane."""
     folder = RunFolder(Path(run))
     written = read_file(folder, "experiment")
@@ -151,7 +162,7 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
     for line in skipped:
         print(plain(f"attnlab: {line}; using the checkpoint of step {step}"), file=sys.stderr)
     models = averaged(experiment.train, state, step) if asked is None else state.model
-    return Restored(experiment, problem, trainer, state, step, result, models)
+    return Restored(experiment, problem, state, step, result, models)
 
 
 def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[str]:
@@ -176,7 +187,7 @@ def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[
     ]
 
 
-def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tuple[int, Any]:
+def _state(checkpoints: Checkpoints, step: Step, like: State, result: JsonObject | None) -> tuple[int, State]:
     """Read the requested checkpoint, and return its step and the training state."""
     if not checkpoints.steps():
         run = checkpoints.folder.parent
@@ -186,8 +197,9 @@ def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tupl
             )
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
     if step is None or step == "last":
-        step, state, _ = checkpoints.restore(like) or (0, None, None)
-        return step, state
+        if (found := checkpoints.restore(like)) is None:
+            raise CheckpointError(f"{checkpoints.folder.parent} has no usable checkpoint")
+        return found[:2]
     step = checkpoints.best() if step == "best" else step
     return step, checkpoints.read(step, like)[0]
 

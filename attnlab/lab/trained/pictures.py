@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from attnlab.plotting import plain
 from attnlab.tasks.base.task import TaskData
@@ -14,7 +14,7 @@ from attnlab.tasks.base.task import TaskData
 FIRST = 16  # test examples that are shown
 
 
-def answer_pictures(model: Any, problem: TaskData) -> dict[str, Any] | None:
+def answer_pictures(model: PyTree, problem: TaskData) -> dict[str, list[dict[str, str]]] | None:
     """Draw a trained model's answers to the first test examples, as stored in `pictures.json`.
 
     Returns:

@@ -14,7 +14,7 @@ from attnlab.decoding import Beam, Search
 from attnlab.lab.trained.decoding import Answerer, DecodingOptions, DivergedError
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.lab.trained.snapshot import snapshot
-from attnlab.tasks.base.task import Batch
+from attnlab.tasks.base.task import Batch, TextInterface, is_continued, is_decoded
 
 
 def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(), step: Step = None) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(
     asked.check(found.problem)
     early = unfinished(run, found, found.step) if step is None else []
     batch = found.problem.encode_prompt(text)
-    if not (found.problem.decodes or found.problem.continues):
+    if not is_decoded(found.problem):
         answer = jax.jit(found.problem.answer)(found.model, batch)
         answered = {
             "answer": found.problem.format_answer(answer),
@@ -90,10 +90,10 @@ def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, 
     return {**answered, **shown, "map": last.tolist()}
 
 
-def _notes(problem: Any, batch: Batch) -> list[str]:
+def _notes(problem: TextInterface, batch: Batch) -> list[str]:
     """Return a note if the model reads only the end of the text."""
     given = batch["source"].shape[1]
-    if not problem.continues or given <= problem.reads:
+    if not is_continued(problem) or given <= problem.reads:
         return []
     block = problem.shape.length
     return [f"the model reads only the last {problem.reads} of the {given} symbols, half of its block of {block}"]

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import Field, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Protocol, runtime_checkable
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
+from attnlab.console.metric import Metric
 from attnlab.data import names
-from attnlab.data.text.parallel import EMPTY
+from attnlab.data.text.corpus import EMPTY
 from attnlab.lab.runs.answer_table import lines
-from attnlab.lab.statistics import summaries
+from attnlab.lab.statistics import Summary, summaries
 from attnlab.lab.trained.load import Restored, Step, lanes_of, restored, unfinished
-from attnlab.tasks.base.task import Row, TaskData
+from attnlab.tasks.base.task import Row, Task, TaskData
 from attnlab.training.trainer import Trainer
+
+
+@runtime_checkable
+class TwoSidedTask(Protocol):
+    """A task whose files have lines with two sides, one of which may be empty."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
+    empty: str
 
 
 @dataclass(frozen=True)
@@ -27,11 +37,13 @@ class Scored:
     """The file."""
     seeds: tuple[int, ...]
     """The seeds of the chosen learning rate that did not diverge."""
-    metrics: dict[str, dict[str, Any]]
+    metrics: Mapping[str, Summary]
     """The metrics as in `result.json`: {"mean", "low", "high", "values"} by name, with one value for each seed.
 
     It is empty if the file holds only inputs.
     """
+    declared: Mapping[str, Metric]
+    """The declarations of the metrics by name."""
     rows: Mapping[int, Sequence[Row]]
     """The examples by seed, each with that seed's answer."""
     figure: str
@@ -73,12 +85,12 @@ def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str |
     return [_scored(found, file, problem, early) for file, problem in problems.items()]
 
 
-def _reading(task: Any, empty: str | None) -> Any:
+def _reading(task: Task, empty: str | None) -> Task:
     """Return the task with its setting for lines with one empty side replaced, if one is given."""
     if empty is None:
         return task
     names.check("--empty", empty, EMPTY)
-    if not hasattr(task, "empty"):
+    if not isinstance(task, TwoSidedTask):
         raise ValueError(
             f"--empty {empty} has no effect: the files of {type(task).__name__} have no lines with two sides"
         )
@@ -102,12 +114,19 @@ def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str])
     answers = trainer.answers(model, "test", None, experiment.decoder)
     seeds = [experiment.train.lanes[n][0] for n in lanes]
     scores = [problem.score("test", answers[n]) for n in lanes]
-    metrics = summaries(scores, problem.metric.name, problem.metric.higher, max(1, len(result.get("contenders") or [])))
+    metrics = summaries(scores, problem.metric.name, problem.metric.higher, _contenders(result))
     rows = {seed: problem.rows("test", answers[n]) for seed, n in zip(seeds, lanes, strict=True)}
-    return Scored(file, tuple(seeds), metrics, rows, problem.figure, (*notes, *problem.notes))
+    declared = {name: problem.declared(name) for name in metrics}
+    return Scored(file, tuple(seeds), metrics, declared, rows, problem.figure, (*notes, *problem.notes))
 
 
-def _rebuilt(trainer: Trainer, model: Any) -> Any:
+def _contenders(result: Mapping[str, object]) -> int:
+    """Return the number of learning rates among which that of the run was chosen."""
+    found = result.get("contenders")
+    return len(found) if isinstance(found, list) and found else 1
+
+
+def _rebuilt(trainer: Trainer, model: PyTree) -> PyTree:
     """Move the parameters into a model built for the trainer's problem, for example a graph with other nodes."""
     like = jax.eval_shape(trainer.start).model
     return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(model))

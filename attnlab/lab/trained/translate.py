@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 
@@ -110,9 +110,9 @@ class Translator:
             raise ValueError(f"{batch=} must be at least 1")
         found = trained(run, step, data=False)
         asked.check(found.problem)
-        if not found.problem.decodes:
+        if not isinstance(found.problem, PairInterface):
             raise ValueError(f"{run}: its task does not map text to text; use attnlab sample")
-        self._problem = cast(PairInterface, found.problem)
+        self._problem = found.problem
         self._answerer = Answerer(found, asked)
         self._batch, self._longer, self._unknown = batch, longer, unknown
         self._room = self._problem.source_room

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -12,6 +11,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops.mask import Places
+from attnlab.ops.score import Bias
 
 
 class PositionEncoding:
@@ -52,7 +52,7 @@ class PositionEncoding:
         """Return the queries and keys of one head, rotated by their positions i and j."""
         return q, k
 
-    def bias(self, heads: int) -> Any:
+    def bias(self, heads: int) -> Bias | None:
         """Return a callable pytree `(q, i, j) -> [T S]` whose arrays have a leading axis of heads, or None.
 
         If the encoding is `has_values`, the pytree also has `weighted_values(weights [T S], i, j) -> [T V]`, which is
@@ -110,7 +110,9 @@ class Position(PositionEncoding, metaclass=Documented):
         if limit is not None and length > limit:
             raise ValueError(f"model.position={self} supports {limit} positions, but a sequence has {length}")
 
-    def create(self, key: PRNGKeyArray, width: int, heads: int, layers: int = 1, causal: bool = False) -> Any:
+    def create(
+        self, key: PRNGKeyArray, width: int, heads: int, layers: int = 1, causal: bool = False
+    ) -> PositionEncoding:
         """Create the encoding that a network holds.
 
         Args:

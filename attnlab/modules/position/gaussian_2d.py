@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
@@ -66,9 +65,9 @@ class GaussianCentres(PositionEncoding, nnx.Module):
 class GaussianBias:
     """The bias of `Quadratic2D`, highest for a key at the centre."""
 
-    centre: Any
+    centre: Float[Array, "..."]
     """The centre Δ (rows, columns); [H, 2] for all heads, [2] for one."""
-    alpha: Any
+    alpha: Float[Array, "..."]
     """The sharpness α; [H] for all heads, a scalar for one."""
     columns: int = static()
     """Number of columns of the grid."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
@@ -35,7 +34,7 @@ class ALiBi(Position):
 class Slopes:
     """The bias of `ALiBi`."""
 
-    slopes: Any
+    slopes: Float[Array, "..."]
     """The slope m; [H] for all heads, a scalar for one."""
 
     def __call__(self, q, i, j):
@@ -90,7 +89,7 @@ class T5Table(PositionEncoding, nnx.Module):
 class Bucketed:
     """The bias of `T5`."""
 
-    numbers: Any
+    numbers: Float[Array, "..."]
     """The bias of each bucket; [H, buckets] for all heads, [buckets] for one."""
     buckets: int = static()
     """Number of buckets."""
@@ -151,9 +150,9 @@ class ShawVectors(PositionEncoding, nnx.Module):
 class Vectors:
     """The bias of `Shaw`, and its term of the values."""
 
-    keys: Any
+    keys: Float[Array, "..."]
     """r^K; [H, 2·clip + 1, K] for all heads, without H for one."""
-    values: Any
+    values: Float[Array, "..."]
     """r^V, of the same shape."""
     clip: int = static()
     """Largest distance with a separate vector."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.modules.position.base import PositionEncoding
+from attnlab.ops.score import Bias
 from attnlab.ops.tree import pytree
 
 
@@ -34,7 +34,7 @@ class Wrapped(PositionEncoding):
 class WrappedBias:
     """A bias evaluated at positions i − 1 and j − 1."""
 
-    bias: Any
+    bias: Bias
     """The bias of the wrapped encoding."""
 
     def __call__(self, q, i, j):

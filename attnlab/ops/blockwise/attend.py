@@ -14,11 +14,11 @@ from jaxtyping import Array, Float, Int
 from attnlab.ops.blockwise.schedule import LoopSchedule, Rule, plan_blocks
 from attnlab.ops.blockwise.sweep import Plan, backward, forward
 from attnlab.ops.blockwise.vmap_groups import vmap_in_groups
-from attnlab.ops.chunks import pad_to_multiple
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import Scores
 from attnlab.ops.softmax import masked_softmax
+from attnlab.ops.split import pad_to_multiple
 
 # Pairs that one step aims to hold on a CPU: so many heads are taken together that they have about as many pairs.
 PANEL = 2**20

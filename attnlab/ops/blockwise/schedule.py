@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Array, Int, PyTree
 
 from attnlab.ops.blockwise.vmap_groups import max_over_vmap
 from attnlab.ops.mask import Full, Mask, Places
@@ -73,7 +72,7 @@ class PanelSchedule:
         """Largest number of keys that a block of queries meets."""
         return max(sum(width for width, _ in kind) for kind in self.kinds)
 
-    def sweep(self, a: Any, step: Callable, carry: Any) -> Any:
+    def sweep(self, a: Int[Array, ""], step: Callable, carry: PyTree) -> PyTree:
         """Runs `step(carry, start, width, asked) -> carry` for every panel that query block `a` meets."""
         starts = jnp.asarray(self.starts)[a]
 
@@ -128,7 +127,7 @@ class LoopSchedule:
         """Number of keys that a block of queries meets at a time."""
         return self.size
 
-    def sweep(self, a: Any, step: Callable, carry: Any) -> Any:
+    def sweep(self, a: Int[Array, ""], step: Callable, carry: PyTree) -> PyTree:
         """Runs `step(carry, start, width, asked) -> carry` for every key block that query block `a` meets.
 
         Under `jax.vmap` all examples take the same number of rounds. An example that is done gets the start `NOWHERE`,

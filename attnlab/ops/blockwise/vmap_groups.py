@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Bool, Int, Shaped
 
 
 def vmap_in_groups(function: Callable, room: int) -> Callable:
@@ -53,7 +53,7 @@ def vmap_in_groups(function: Callable, room: int) -> Callable:
     return run
 
 
-def all_over_vmap(holds: Any) -> Any:
+def all_over_vmap(holds: Bool[Array, ""]) -> Bool[Array, ""]:
     """Returns `holds`; under `jax.vmap`, whether it holds for all examples.
 
     The result has no batch axis, so that a `cond` on it does not compute both branches.
@@ -61,7 +61,7 @@ def all_over_vmap(holds: Any) -> Any:
     return _for_all(jnp.all, holds)
 
 
-def max_over_vmap(count: Any) -> Any:
+def max_over_vmap(count: Int[Array, ""]) -> Int[Array, ""]:
     """Returns `count`; under `jax.vmap`, the largest of all examples.
 
     The result has no batch axis, so that a loop of so many rounds is not batched.
@@ -69,7 +69,7 @@ def max_over_vmap(count: Any) -> Any:
     return _for_all(jnp.max, count)
 
 
-def _for_all(join: Callable, x: Any) -> Any:
+def _for_all(join: Callable, x: Shaped[Array, ""]) -> Shaped[Array, ""]:
     """Returns x; under `jax.vmap`, x reduced over the batch axis by `join`."""
     run = custom_vmap(lambda x: x)
 

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from attnlab.ops.feature.wrapper import FeatureWrapper
+from attnlab.ops.mask import Places
+
+
+@runtime_checkable
+class RotaryEncoding(Protocol):
+    """Rotations of queries and keys by their positions."""
+
+    @property
+    def rotation_size(self) -> int:
+        """Number of components that are rotated together, if norms are preserved; 0 otherwise."""
+        ...
+
+    def rotate(
+        self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]
+    ) -> tuple[Float[Array, "T K"], Float[Array, "S K"]]:
+        """Returns the queries at positions i and the keys at positions j, rotated."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -22,7 +40,7 @@ class RotatedFeatures(FeatureWrapper):
       ValueError: when it is called, if there are fewer features than `position` rotates together.
     """
 
-    position: Any = field(kw_only=True)
+    position: RotaryEncoding = field(kw_only=True)
     """The rotary position: `position.rotate(q, k, i, j)` rotates components in groups of `position.rotation_size`.
 
     Features left over at the end are not rotated.

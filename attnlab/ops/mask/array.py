@@ -1,9 +1,10 @@
 """Masks that look positions up in arrays."""
 
 from dataclasses import dataclass
-from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, Shaped
 
 from attnlab.ops.lookup import lookup
@@ -19,10 +20,10 @@ def _kept(keep: Places, at: Places) -> Array:
     return lookup(keep, at, False).astype(bool)
 
 
-def _arrays(name: str, **values: Any) -> None:
+def _arrays(name: str, **values: object) -> None:
     """Raises ValueError for a value that is not an array."""
     for what, value in values.items():
-        if not hasattr(value, "shape"):
+        if not isinstance(value, (jax.Array, np.ndarray)):
             raise ValueError(f"{name}: {what} must be an array, got {type(value).__name__}; use numpy.array")
 
 

@@ -1,13 +1,11 @@
 """Splitting examples into batches of one size."""
 
-from typing import Any
-
 import numpy as np
 
 from attnlab.tasks.base.task import Batch
 
 
-def even(whole: Batch, most: int, **blank: Any) -> list[Batch]:
+def even(whole: Batch, most: int, **blank: float) -> list[Batch]:
     """Split examples into batches of equal size, so that one compiled program serves all.
 
     Args:

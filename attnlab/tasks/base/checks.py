@@ -1,14 +1,45 @@
 """Checks of a task's fields. Every check raises ValueError and names the field and the value."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any
+from dataclasses import Field, fields
+from typing import ClassVar, Protocol
 
 from attnlab.data import repeats
 from attnlab.data.text.units import TokenizerSpec
+from attnlab.tasks.base.parts import FileFields, paths
 
 
-def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
+class DataclassInstance(Protocol):
+    """An instance of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
+
+
+class UnitsField(Protocol):
+    """A task with the field `units`."""
+
+    @property
+    def units(self) -> TokenizerSpec:
+        """What the symbols of a text are."""
+        ...
+
+
+class SmoothingField(Protocol):
+    """A task with the field `smoothing`."""
+
+    @property
+    def smoothing(self) -> float:
+        """The fraction of label smoothing."""
+        ...
+
+
+class TextFields(UnitsField, SmoothingField, Protocol):
+    """A task with both fields."""
+
+
+def counts(task: object, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
     """Check that each of the fields is an integer in `least` … `most`."""
     for field in fields:
         value = getattr(task, field)
@@ -16,17 +47,17 @@ def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 -
             raise ValueError(f"task.{field}={value!r} must be a whole number in {least} … {most}")
 
 
-def examples(task: Any, parts: Iterable[str]) -> None:
+def examples(task: object, parts: Iterable[str]) -> None:
     """Check the number of examples of each part. It is bounded because all examples are held in memory."""
     counts(task, [f"{part}_examples" for part in parts], most=10_000_000)
 
 
-def seed(task: Any) -> None:
+def seed(task: object) -> None:
     """Check that the seed fits in 32 bits."""
     counts(task, ["seed"], least=0, most=2**32 - 1)
 
 
-def unused(task: Any, given: str, names: Iterable[str]) -> None:
+def unused(task: DataclassInstance, given: str, names: Iterable[str]) -> None:
     """Check that fields which the field `given` makes irrelevant have their defaults."""
     defaults = {field.name: field.default for field in fields(task)}
     for name in names:
@@ -34,39 +65,39 @@ def unused(task: Any, given: str, names: Iterable[str]) -> None:
             raise ValueError(f"task.{name}={value!r} has no effect with task.{given}={getattr(task, given)!r}")
 
 
-def text(task: Any) -> None:
+def text(task: TextFields) -> None:
     """Check the fields that tasks of text pairs have in common: units, smoothing and buckets."""
     units(task)
     smoothing(task)
     buckets(task)
 
 
-def units(task: Any) -> None:
+def units(task: UnitsField) -> None:
     """Check that `units` is a TokenizerSpec."""
     if not isinstance(task.units, TokenizerSpec):
         raise ValueError(f"task.units={task.units!r} must be a TokenizerSpec, for example attnlab.UNITS['bpe']")
 
 
-def files(task: Any) -> None:
+def files(task: FileFields) -> None:
     """Check that each part names a file.
 
     Raises:
         ValueError: If a part names none.
         DataError: If two parts name the same file.
     """
-    names = {part: getattr(task, part) for part in ("train", "valid", "test")}
+    names = paths(task)
     for part, name in names.items():
         if not name:
             raise ValueError(f"task.{part}={name!r} must be the path of a file")
     repeats.distinct(names)
 
 
-def smoothing(task: Any) -> None:
+def smoothing(task: SmoothingField) -> None:
     """Check the fraction of label smoothing."""
     if isinstance(task.smoothing, bool) or not isinstance(task.smoothing, int | float) or not 0 <= task.smoothing < 1:
         raise ValueError(f"task.smoothing={task.smoothing!r} must be at least 0 and below 1")
 
 
-def buckets(task: Any) -> None:
+def buckets(task: object) -> None:
     """Check the number of batch lengths. It is bounded because a program is compiled for each length."""
     counts(task, ["buckets"], most=16)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnlab.data.text.vocabulary import Vocabulary
+from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.metrics import ACCURACY
+from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.task import Batch, Classes, Row, TaskData, TextInterface
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 NONE = -1  # the label of examples and positions that are not scored
 
@@ -28,12 +33,15 @@ class ClassInterface(TextInterface):
     """
 
     shape: Classes
+    maps = TaskMaps("encoder", "encoder")
 
     def __init__(self, classes: Sequence[str]):
         self.classes = tuple(classes)
         self._names = Vocabulary(self.classes)
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the cross-entropy in nats.
 
         Returns:
@@ -53,7 +61,7 @@ class ClassInterface(TextInterface):
         loss, accuracy = (jnp.where(asked, values, 0).sum() / count for values in (nats, right))
         return loss, {"accuracy": accuracy}
 
-    def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
+    def scores(self, model: Classifier, batch: Batch, keys: PRNGKeyArray | None = None) -> Float[Array, "B *T classes"]:
         """Returns the model's scores of the classes, [B classes] or [B T classes], at least in float32.
 
         Args:
@@ -69,13 +77,22 @@ class ClassInterface(TextInterface):
         # In half precision, the softmax's sum of exponentials loses small terms.
         return found.astype(jnp.promote_types(found.dtype, jnp.float32))
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: Classifier, batch: Batch) -> Batch:
         """Returns {"label": the most probable class, "probability": its probability}, each [B] or [B T]."""
         import jax
         import jax.numpy as jnp
 
         chances = jax.nn.softmax(self.scores(model, batch), axis=-1)
         return {"label": jnp.argmax(chances, axis=-1).astype(jnp.int32), "probability": chances.max(axis=-1)}
+
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the source, and "keep" if the batch has it."""
+        return tuple(np.asarray(batch[name]) for name in ("source", "keep") if batch.get(name) is not None)
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns the input, with its symbols along both axes."""
+        words = self.tokens(batch)["source"]
+        return ModelExample(tuple(x[0] for x in self.model_inputs(batch)), {"encoder": (words, words)})
 
     def format_answer(self, answer: Batch) -> str:
         """Returns the class and its probability as text.
@@ -88,7 +105,7 @@ class ClassInterface(TextInterface):
         return f"{self.classes[int(label)]} ({float(chance):.1%})"
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The names of the classes, as {"classes": [names]}."""
         return {"classes": list(self.classes)}
 

@@ -2,14 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from attnlab.tasks.base.task import Batch
 
 
-def fingerprint(task: Any, batches: Iterable[Batch]) -> str:
+def fingerprint(task: object, batches: Iterable[Batch]) -> str:
     """Returns the sha256 of a task's configuration and of some batches that its generator makes.
 
     The batches are included so that another version of the generator gives another fingerprint.

@@ -48,6 +48,7 @@ METRICS = (AUTO, *NAMED)
 ORDER = 4  # BLEU-4 counts n-grams of up to four tokens
 UNSPACED = 8  # in a script without spaces, the mean characters between spaces from which references are sentences
 SYMBOLS, USES = 200, 20  # a set of symbols has at most SYMBOLS distinct words, each used USES times on average
+SPELLED = 0.2  # the fraction of words of four lower-case letters or more from which targets are text, not symbols
 
 # Scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, kana and Han.
 _KANA = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"
@@ -169,15 +170,17 @@ def _unspaced(references: Sequence[str]) -> Metric | None:
 def _are_symbols(targets: Iterable[str]) -> bool:
     """Returns whether targets are sequences of a few symbols separated by spaces, for example phones or digits."""
     distinct: set[str] = set()
-    tokens = count = 0
+    tokens = count = spelled = 0
     for target in targets:
         words = target.split()
         distinct.update(words)
         tokens, count = tokens + len(words), count + 1
+        spelled += sum(len(word) >= 4 and word.isalpha() and word.islower() for word in words)
         if len(distinct) > SYMBOLS:
             return False
     # A target of one word is a class or a word, however often it occurs.
-    return tokens >= USES * len(distinct) and tokens >= 2 * count
+    # Few sentences repeat few words as symbols do, but they are spelled as text.
+    return tokens >= USES * len(distinct) and tokens >= 2 * count and spelled < SPELLED * tokens
 
 
 def _check_bleu(metric: Metric, part: str, references: Sequence[str], fitting: Metric) -> None:

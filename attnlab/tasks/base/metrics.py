@@ -194,17 +194,22 @@ def _matched(answers: Sequence[Sequence[str]], references: Sequence[References])
     return right / max(1, len(answers))
 
 
-def _bleu(answers: Sequence[str], references: Sequence[Sequence[str]], **options: Any) -> float:
+def _bleu(answers: Sequence[str], references: Sequence[Sequence[str]], tokenize: str, lowercase: bool = False) -> float:
     from sacrebleu.metrics.bleu import BLEU
 
     # `force` suppresses the warning about tokenised text. Here the metric's name states the tokeniser.
-    return BLEU(force=True, **options).corpus_score(list(answers), _streams(answers, references)).score / 100
+    return (
+        BLEU(force=True, tokenize=tokenize, lowercase=lowercase)
+        .corpus_score(list(answers), _streams(answers, references))
+        .score
+        / 100
+    )
 
 
 def _streams(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[Any]]:
     """Returns the references as sacreBLEU expects them: all first references, all second ones, …
 
-    A missing reference is None.
+    A missing reference is None, which sacreBLEU accepts and its annotations do not.
     """
     _check(answers, references)
     most = max(map(len, references))

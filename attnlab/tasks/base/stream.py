@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,13 +13,26 @@ from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
+from attnlab.tasks.base.parts import EvaluationSizes, evaluation_sizes
 from attnlab.tasks.base.task import Batch, Classes
 
 # The most examples and the most positions in an evaluation batch. Attention maps grow with the square of a sequence.
 EXAMINED, POSITIONS = 256, 2**15
 
 
-class GeneratedData(ClassificationData):
+class GeneratedTask(EvaluationSizes, Protocol):
+    """A task whose examples are generated from a seed."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the data."""
+        ...
+
+
+Config = TypeVar("Config", bound=GeneratedTask)
+
+
+class GeneratedData(ClassificationData, Generic[Config]):
     """Classification data that are generated.
 
     A training batch is a function of (seed, step), so that no batch repeats. The validation and test parts are
@@ -32,11 +45,11 @@ class GeneratedData(ClassificationData):
         positions: The number of positions of one example, which bounds the size of an evaluation batch.
     """
 
-    def __init__(self, task: Any, classes: Sequence[str], shape: Classes, positions: int):
+    def __init__(self, task: Config, classes: Sequence[str], shape: Classes, positions: int):
         super().__init__(classes)
         self.task, self.shape = task, shape
         self._most = max(1, min(EXAMINED, POSITIONS // positions))
-        self._parts = {part: self._drawn(getattr(task, f"{part}_examples"), part) for part in PARTS[1:]}
+        self._parts = {part: self._drawn(size, part) for part, size in evaluation_sizes(task).items()}
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
         common = np.bincount(self._parts["test"]["label"], minlength=len(classes))
         self.notes = (

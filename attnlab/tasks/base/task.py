@@ -6,11 +6,18 @@ Importing this module does not import jax.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard
 
 from attnlab.console.metric import Metric
 from attnlab.documented import Documented
+from attnlab.tasks.base.example import ModelExample, TaskMaps
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+    from attnlab.decoding import Search
 
 Batch = dict[str, Any]  # arrays by name: numpy arrays on the host, JAX arrays in traced functions
 LOSS = Metric("loss")
@@ -103,14 +110,14 @@ class Task(ABC, metaclass=Documented):
 
     Variants of a study that differ in other fields are evaluated on different data and are not compared.
     """
-    missing_values: ClassVar[dict[str, Any]] = {}
+    missing_values: ClassVar[dict[str, object]] = {}
     """Values of fields that older run folders lack.
 
     It holds the value with which those runs were made, if it differs from the default.
     """
 
     @property
-    def unread(self) -> dict[str, Any]:
+    def unread(self) -> dict[str, object]:
         """The fields that `load` does not read given the other fields, with the value that marks each as unused."""
         return {}
 
@@ -144,7 +151,7 @@ class Task(ABC, metaclass=Documented):
             f"task={type(self).__name__} generates its own examples and does not read other files"
         )
 
-    def text_interface(self, vocabulary: dict[str, Any], where: str) -> TextInterface | None:
+    def text_interface(self, vocabulary: dict[str, object], where: str) -> TextInterface | None:
         """Returns the interface to inputs and answers of a model trained on this task, without loading the data.
 
         Args:
@@ -166,22 +173,22 @@ class TextInterface(ABC):
     shape: Any
     """The shape of the task (`Pairs`, `Tokens`, …), from which a model is built."""
     decodes: bool = False
-    """Whether answers are decoded symbol by symbol. The interface then has a method `answers`."""
+    """Whether answers are decoded symbol by symbol. The interface is then a `DecodedInterface`."""
     continues: bool = False
-    """Whether the input is a prompt that is continued symbol by symbol. The interface then has a method `answers`."""
-    decoder: Any = None
-    """The default decoder. None is the greedy decoder."""
+    """Whether the input is a prompt that is continued symbol by symbol. It is then a `ContinuedInterface`."""
+    maps: ClassVar[TaskMaps | None] = None
+    """The attention maps that a run of the task shows, or None."""
 
     @property
     @abstractmethod
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The meaning of ids, and whatever else `Task.text_interface` reads, in JSON types.
 
         It is stored in `vocabulary.json`.
         """
 
     @abstractmethod
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(self, model: PyTree, batch: Batch, key: PRNGKeyArray | None) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the loss of a batch. The function is traceable.
 
         Args:
@@ -194,7 +201,7 @@ class TextInterface(ABC):
         """
 
     @abstractmethod
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: PyTree, batch: Batch) -> Batch:
         """Compute the model's answer to an evaluation batch. The function is traceable.
 
         If answers are decoded symbol by symbol, it also takes an argument `decoder`. None is the greedy decoder.
@@ -217,6 +224,59 @@ class TextInterface(ABC):
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the symbols of row 0 under "source" and "target", to label the axes of an attention map."""
 
+    def answer_line(self, answer: Batch) -> str:
+        """Returns the answer to a batch of size 1 as one line."""
+        return one_line(self.format_answer(answer))
+
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the inputs of a model for a batch, with the batch axis. Only for tasks with `maps`."""
+        raise NotImplementedError(f"{type(self).__name__} has no attention maps")
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns a batch of size 1 as a model reads it, with the axes of the attention maps.
+
+        Only for tasks with `maps`.
+
+        Args:
+            batch: The batch.
+            answer: The model's answer to it. It is required if `maps.answered`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no attention maps")
+
+
+class DecodedInterface(TextInterface):
+    """An interface whose answers are decoded symbol by symbol."""
+
+    @property
+    def decoder(self) -> Search | None:
+        """The default decoder. None is the greedy decoder."""
+        return None
+
+    @abstractmethod
+    def answers(
+        self, model: PyTree, batch: Batch, decoder: Search | None = None, keys: PRNGKeyArray | None = None
+    ) -> Batch:
+        """Returns {"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first.
+
+        Args:
+            model: The model.
+            batch: {"source": [B S]}.
+            decoder: The decoder. None is the default.
+            keys: The keys for decoders that sample, one for each example [B], or None.
+        """
+
+
+class ContinuedInterface(DecodedInterface):
+    """An interface whose input is a prompt that is continued symbol by symbol."""
+
+    continues = True
+    shape: Tokens
+
+    @property
+    @abstractmethod
+    def reads(self) -> int:
+        """The largest number of symbols of a prompt that are read."""
+
 
 class TaskData(TextInterface):
     """The data of a task in batches, the loss and the metrics."""
@@ -238,9 +298,18 @@ class TaskData(TextInterface):
     def metrics(self) -> dict[str, Metric]:
         """All metrics by name, including the loss.
 
-        A part of a metric, for example "accuracy.short", is reported under the name of the metric and a dot.
+        A part of a metric, for example "accuracy.short", is reported under the name of the metric and a dot. It shares
+        the declaration of the metric.
         """
         return {metric.name: metric for metric in (LOSS, self.metric, *self.more_metrics)}
+
+    def declared(self, key: str) -> Metric:
+        """Returns the declaration of a key of `score`: of a metric, or of a part, which has that of its metric.
+
+        A metric that is not declared has no unit, no range, and a lower value is better.
+        """
+        whole = max((name for name in self.metrics if f"{key}.".startswith(f"{name}.")), key=len, default="")
+        return replace(self.metrics[whole], name=key) if whole else Metric(key)
 
     @property
     def first_steps(self) -> tuple[int, ...]:
@@ -288,6 +357,10 @@ class TaskData(TextInterface):
             The metrics by name. Rates are in 0 … 1.
         """
 
+    def map_rows(self, batch: Batch) -> list[int]:
+        """Returns the rows of an evaluation batch whose attention maps are stored, three at most."""
+        return list(range(min(3, len(next(iter(batch.values()))))))
+
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns the examples of a part with the model's answers, as text.
 
@@ -309,3 +382,22 @@ class TaskData(TextInterface):
         If the batch is shorter, the pictures show fewer examples.
         """
         return {}
+
+
+def is_decoded(interface: TextInterface) -> TypeGuard[DecodedInterface]:
+    """Returns whether answers are decoded symbol by symbol."""
+    return interface.decodes or interface.continues
+
+
+def is_continued(interface: TextInterface) -> TypeGuard[ContinuedInterface]:
+    """Returns whether the input is a prompt that is continued symbol by symbol."""
+    return interface.continues
+
+
+def one_line(text: str) -> str:
+    r"""Replace each line break with a space, because byte vocabularies can spell line breaks.
+
+    >>> one_line("a\r\nb\nc")
+    'a b c'
+    """
+    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")

@@ -6,6 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+
+from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.task import Batch, TextInterface
 
 if TYPE_CHECKING:
@@ -119,12 +122,24 @@ class MarkedPrediction(TokenPrediction):
     where `asked` is true. It is called with tokens [T] and keep=None, because there is no padding.
     """
 
+    maps = TaskMaps("decoder", "decoder")
+
     def targets(self, batch: Batch) -> TargetTokens:
         """See `TokenPrediction.targets`."""
         import jax.numpy as jnp
 
         tokens, answers, asked = (jnp.asarray(batch[name]) for name in ("tokens", "answers", "asked"))
         return TargetTokens((tokens, None), answers, asked)
+
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the tokens, none of which is padding."""
+        tokens = np.asarray(batch["tokens"], np.int32)
+        return tokens, np.ones(tokens.shape, bool)
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns the sequence, with its symbols along both axes."""
+        words = self.tokens({**batch, "source": batch["tokens"]})["source"]
+        return ModelExample(tuple(x[0] for x in self.model_inputs(batch)), {"decoder": (words, words)})
 
 
 def losses_of_logits(

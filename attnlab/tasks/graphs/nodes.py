@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +18,14 @@ from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part, composed
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.metrics import ACCURACY, NATS
+from attnlab.tasks.base.models import NodeClassifier
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, Task, TaskData
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 1024  # nodes in an evaluation batch; each batch computes the whole graph
 
@@ -28,7 +33,7 @@ EXAMINED = 1024  # nodes in an evaluation batch; each batch computes the whole g
 class GraphTask(Task):
     """A task on one graph."""
 
-    def with_test(self, problem: Any, file: str) -> NodeClassification:
+    def with_test(self, problem: NodeClassification, file: str) -> NodeClassification:
         """Returns the data on the graph of an npz file.
 
         All nodes of that graph are the test part. If it is the graph that was trained on, its own test nodes are.
@@ -114,6 +119,7 @@ class NodeClassification(TaskData):
 
     metric, more_metrics = ACCURACY, (NATS,)
     figure = "probability"
+    maps = TaskMaps("graph")
 
     def __init__(self, graph: Graph, parts: Mapping[str, np.ndarray]):
         self.graph, self.parts = graph, parts
@@ -131,7 +137,9 @@ class NodeClassification(TaskData):
         rows, _ = self._order.batch(seed, step, size)
         return self._asked(self.parts["train"][rows])
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: NodeClassifier, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the cross-entropy in nats plus the model's penalty.
 
         Returns:
@@ -145,7 +153,7 @@ class NodeClassification(TaskData):
         nats, accuracy = (jnp.where(asked, answer[name], 0).sum() / count for name in ("nats", "right"))
         return nats + model.penalty().astype(nats.dtype), {"nats": nats, "accuracy": accuracy}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: NodeClassifier, batch: Batch) -> Batch:
         """Returns {"label", "probability", "nats", "right": [B]}.
 
         "label" is the most probable class. "nats" is the cost of the correct class. "right" is 1 if the prediction is
@@ -249,12 +257,30 @@ class NodeClassification(TaskData):
             "target": [graph.classes[label]] if label != UNKNOWN else [],
         }
 
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the whole graph, which is the same for every batch."""
+        return self.graph.edges, self.graph.entries, self.graph.values
+
+    def map_rows(self, batch: Batch) -> list[int]:
+        """Returns the nodes with the most neighbours, the median number and the fewest, each node once."""
+        nodes = np.asarray(batch["node"])
+        order = np.argsort(np.bincount(self.graph.edges[:, 0], minlength=self.shape.nodes)[nodes], kind="stable")
+        return list(dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)))
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns a node and its neighbours, each with its class if known, along both axes."""
+        node, graph = int(np.asarray(batch["node"])[0]), self.graph
+        near = [node, *graph.edges[graph.edges[:, 0] == node, 1].tolist()]
+        known = [f" {graph.classes[graph.labels[n]]}" if graph.labels[n] != UNKNOWN else "" for n in near]
+        words = [f"{graph.names[n]}{label}" for n, label in zip(near, known, strict=True)]
+        return ModelExample(self.model_inputs(batch), {"graph": (words, words)}, tuple(near))
+
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The names of nodes and classes, as {"nodes": [names], "classes": [names]}."""
         return {"nodes": list(self.graph.names), "classes": list(self.graph.classes)}
 
-    def _tell(self, model: Any, batch: Batch, key: Any) -> Batch:
+    def _tell(self, model: NodeClassifier, batch: Batch, key: PRNGKeyArray | None) -> Batch:
         import jax
         import jax.numpy as jnp
 

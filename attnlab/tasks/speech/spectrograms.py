@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from attnlab.plotting import COLOURS, canvas, png
 from attnlab.tasks.base.task import Batch
+
+if TYPE_CHECKING:
+    from attnlab.plotting import Axes
 
 COLUMNS, MOST = 2, 8  # strings in a row of the picture, and in total
 RIGHT, WRONG = COLOURS[2], COLOURS[0]
@@ -62,7 +65,7 @@ def _heard(classes: Sequence[str], row: int, batch: Batch, answer: Batch) -> Spa
     return Span(source[keep], piece[keep], words, [classes[int(n)] for n in answered], (predicted == label)[keep])
 
 
-def _draw(axes: Any, one: Span, step: float) -> None:
+def _draw(axes: Axes, one: Span, step: float) -> None:
     frames, bands = one.source.shape
     axes.imshow(
         one.source.T, origin="lower", aspect="auto", cmap="magma", extent=(0, frames * step, 0, bands), vmin=-2, vmax=2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,13 @@ from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import DIGIT_ERROR_RATE, EXACT_MATCH, distance
+from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.task import Batch, Classes, Frames, Row
 from attnlab.tasks.speech.spectrograms import spectrograms
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 50  # strings in an evaluation batch at most
 SILENCE = float(np.log(FLOOR))
@@ -93,7 +97,9 @@ class SpeechData(ClassificationData):
         loudness = task.noise * 10 ** random.uniform(-2, 0, size) if task.noise else None
         return self._batch("train", rows, width, lambda x: varied(random, x, task.speed, task.shift), loudness)
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the cross-entropy in nats, the mean over frames.
 
         Returns:
@@ -102,7 +108,7 @@ class SpeechData(ClassificationData):
         loss, metrics = super().loss(model, batch, key)
         return loss, {"frame_accuracy": metrics["accuracy"]}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: Classifier, batch: Batch) -> Batch:
         """Returns {"label": [B T], "word", "probability": [B digits]}.
 
         "label" is the class of each frame, and "word" that of each recording. −1 means that there is none.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data import names, repeats
 from attnlab.data.audio import recordings, spoken
@@ -11,6 +10,7 @@ from attnlab.data.audio.frames import LogMel
 from attnlab.data.names import PARTS
 from attnlab.data.synthetic import tones
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.parts import paths, sizes
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.speech.speech import SpeechData
 
@@ -67,7 +67,7 @@ class SpeechTask(Task):
         except ValueError as refusal:
             raise ValueError(f"task.bands={self.bands} with task.rate={self.rate}: {refusal}") from refusal
 
-    def with_test(self, problem: Any, file: str) -> SpeechData:
+    def with_test(self, problem: SpeechData, file: str) -> SpeechData:
         """Returns the data with a folder of wav files as the test part.
 
         The files may be in folders named by their classes.
@@ -117,7 +117,7 @@ class Sounds(SpeechTask):
 
     def load(self) -> SpeechData:
         """Read your folders."""
-        names = {part: getattr(self, part) for part in PARTS}
+        names = paths(self)
         for part, name in names.items():
             if not name:
                 raise ValueError(f"task.{part}={name!r} must be the path of a folder of wav files")
@@ -148,5 +148,4 @@ class Tones(SpeechTask):
 
     def load(self) -> SpeechData:
         """Generate the sounds."""
-        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
-        return SpeechData(self, tones.parts(sizes, self.rate, self.seed))
+        return SpeechData(self, tones.parts(sizes(self), self.rate, self.seed))

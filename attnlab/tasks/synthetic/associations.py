@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,11 @@ from attnlab.data.rng import generator
 from attnlab.data.synthetic import associations
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
+from attnlab.tasks.base.models import Retriever
 from attnlab.tasks.base.task import LOSS, Batch, Row, Task, TaskData
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 20  # sequences in an evaluation batch, each queried for all of its keys
 
@@ -104,7 +108,9 @@ class AssociationData(TaskData):
             "asked": np.ones_like(queries, bool),
         }
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: Retriever, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute ½‖v − v̂‖², summed over the values and averaged over the queries.
 
         Returns:
@@ -115,7 +121,7 @@ class AssociationData(TaskData):
         loss, accuracy = ((answer[name] * asked).sum() / asked.sum() for name in ("loss", "right"))
         return loss, {"accuracy": accuracy}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: Retriever, batch: Batch) -> Batch:
         """Returns {"said": [B Q], "loss": [B Q], "right": [B Q]}.
 
         These are the predicted value, its loss, and whether it is correct.
@@ -185,11 +191,11 @@ class AssociationData(TaskData):
         }
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The symbols, as {"keys": [symbols], "values": [symbols]}."""
         return {name: list(map(str, range(self.task.keys))) for name in ("keys", "values")}
 
-    def _ask(self, model: Any, batch: Batch, key: Any) -> Batch:
+    def _ask(self, model: Retriever, batch: Batch, key: PRNGKeyArray | None) -> Batch:
         import jax
         import jax.numpy as jnp
 

@@ -1,16 +1,15 @@
 """The dates task: dates as people write them, to ISO 8601, from characters to characters, in forty languages."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data import names
-from attnlab.data.names import PARTS
 from attnlab.data.synthetic import dates
 from attnlab.data.synthetic.dates import LANGUAGES
 from attnlab.data.text.units import Characters
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
-from attnlab.tasks.text.pairing import PairTask
+from attnlab.tasks.base.parts import sizes
+from attnlab.tasks.text.pairing import PairOptions, PairTask
 from attnlab.tasks.text.transduction import PairData
 
 
@@ -48,13 +47,12 @@ class Dates(PairTask):
             names.check("task.languages", language, LANGUAGES)
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> PairOptions:
         """Inputs are normalised in the same way as the generated dates."""
-        return super().how | {"read": dates.plain}
+        return {**super().how, "read": dates.plain}
 
     def load(self) -> PairData:
         """Generate the dates."""
-        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
-        parts = dates.read(self.seed, sizes, self.languages)
+        parts = dates.read(self.seed, sizes(self), self.languages)
         units = (Characters(), Characters())
         return PairData(parts, units, exact_match, (EXACT_MATCH,), self.buckets, **self.how)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +16,13 @@ from attnlab.documented import Documented
 from attnlab.plotting import grid
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
+from attnlab.tasks.base.example import ModelExample, TaskMaps
+from attnlab.tasks.base.models import ImageModel
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.task import Batch, Image, Task, TaskData
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 64  # images in an evaluation
 
@@ -68,6 +73,7 @@ class ConvolutionData(TaskData):
     """
 
     metric = Metric("error", low=0)
+    maps = TaskMaps("encoder", "encoder")
 
     def __init__(self, task: Convolution):
         self.task = task
@@ -79,7 +85,9 @@ class ConvolutionData(TaskData):
         """Generate the images of a step, and the convolution's output for them."""
         return self._drawn("train", seed, size, step)
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: ImageModel, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the mean square error over the scored pixels."""
         import jax.numpy as jnp
 
@@ -88,7 +96,7 @@ class ConvolutionData(TaskData):
         away = jnp.where(asked, self.answer(model, batch)["image"] - jnp.where(asked, answers, 0), 0)
         return (away * away).sum() / jnp.maximum(asked.sum(), 1).astype(away.dtype), {}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: ImageModel, batch: Batch) -> Batch:
         """Returns {"image": [B H W C]}."""
         import jax
         import jax.numpy as jnp
@@ -129,6 +137,15 @@ class ConvolutionData(TaskData):
         pixels = [f"{row},{column}" for row in range(self.task.side) for column in range(self.task.side)]
         return {"source": pixels, "target": pixels}
 
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the images."""
+        return (np.asarray(batch["source"]),)
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns one image, with its pixels along both axes."""
+        pixels = self.tokens(batch)["source"]
+        return ModelExample((self.model_inputs(batch)[0][0],), {"encoder": (pixels, pixels)})
+
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """Returns the first channel of up to four images: input, output of the convolution, and output of the model."""
         expected, predicted = np.asarray(batch["answers"])[:4, ..., 0], np.asarray(answer["image"])[:4, ..., 0]
@@ -140,7 +157,7 @@ class ConvolutionData(TaskData):
         return {caption: grid(tiles, titles, columns=4)}
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The names of the channels, as {"channels": [names]}."""
         return {"channels": [f"channel {n}" for n in range(1, self.task.channels + 1)]}
 

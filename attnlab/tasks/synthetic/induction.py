@@ -13,6 +13,7 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import ACCURACY
+from attnlab.tasks.base.parts import evaluation_sizes
 from attnlab.tasks.base.task import Batch, Task, Tokens
 from attnlab.tasks.synthetic.questions import SymbolQuestions
 
@@ -99,7 +100,7 @@ class InductionData(SymbolQuestions):
         """Returns the sequences of a part by length."""
         check_part(part, limit)
         lengths = self.task.tested if part == "test" else (self.task.length,)
-        count = getattr(self.task, f"{part}_examples")
+        count = evaluation_sizes(self.task)[part]
         return {
             length: {name: x[:limit] for name, x in self._draw(count, length, part, length).items()}
             for length in lengths

@@ -68,7 +68,7 @@ class ListOps(Task):
         return ListOpsData(self)
 
 
-class ListOpsData(GeneratedData):
+class ListOpsData(GeneratedData[ListOps]):
     """The data of `ListOps`: expressions and their values."""
 
     def __init__(self, task: ListOps):

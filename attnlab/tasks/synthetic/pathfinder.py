@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.data.images import images
+from attnlab.data.images import photos
 from attnlab.data.names import PARTS
 from attnlab.data.synthetic import pathfinder
 from attnlab.tasks.base import checks
@@ -63,7 +63,7 @@ class Pathfinder(Task):
         return PathfinderData(self)
 
 
-class PathfinderData(GeneratedData):
+class PathfinderData(GeneratedData[Pathfinder]):
     """The data of `Pathfinder`: images, and whether their dots are joined."""
 
     def __init__(self, task: Pathfinder):
@@ -97,7 +97,7 @@ class PathfinderData(GeneratedData):
             part, n = found
             source = self._parts[part]["source"][n : n + 1]
         else:
-            source = _given(images.read(text.strip(), (self.task.size, self.task.size, 1))[None])
+            source = _given(photos.read(text.strip(), (self.task.size, self.task.size, 1))[None])
         return {"source": source, "label": np.full(1, -1, np.int32)}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:

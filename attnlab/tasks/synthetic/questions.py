@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
+from attnlab.tasks.base.models import TokenScores
 from attnlab.tasks.base.task import Batch, Row, TaskData
 from attnlab.tasks.base.token_prediction import MarkedPrediction
 
@@ -23,7 +23,7 @@ class SymbolQuestions(MarkedPrediction, TaskData):
     def __init__(self, words: Sequence[str]):
         self.words, self._vocabulary = tuple(words), Vocabulary(tuple(words))
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: TokenScores, batch: Batch) -> Batch:
         """Returns {"tokens": [B T]}: at every position, the token that the model predicts to follow."""
         import jax
         import jax.numpy as jnp
@@ -73,6 +73,6 @@ class SymbolQuestions(MarkedPrediction, TaskData):
         return {"source": words, "target": words}
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The symbols, as {"tokens": [symbols]}."""
         return {"tokens": list(self.words)}

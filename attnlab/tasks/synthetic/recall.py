@@ -13,6 +13,7 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import ACCURACY
+from attnlab.tasks.base.parts import evaluation_sizes
 from attnlab.tasks.base.task import Batch, Task, Tokens
 from attnlab.tasks.synthetic.questions import SymbolQuestions
 
@@ -93,7 +94,7 @@ class RecallData(SymbolQuestions):
         super().__init__(["·", *(f"{kind}{n}" for kind in "kv" for n in range(self.half))])
         self.length = task.length or task.least
         self.shape = Tokens(task.vocabulary + 1, self.length)
-        self._parts = {part: self._questions(getattr(task, f"{part}_examples"), part) for part in PARTS[1:]}
+        self._parts = {part: self._questions(size, part) for part, size in evaluation_sizes(task).items()}
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:

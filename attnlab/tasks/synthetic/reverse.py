@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from attnlab.data import names
-from attnlab.data.names import PARTS
 from attnlab.data.synthetic import reverse
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import BLEU, EXACT_MATCH, bleu, exact_match
+from attnlab.tasks.base.parts import sizes
 from attnlab.tasks.text.pairing import PairTask
 from attnlab.tasks.text.transduction import PairData
 
@@ -60,9 +60,8 @@ class Reverse(PairTask):
 
     def load(self) -> PairData:
         """Generate the sequences."""
-        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
-        parts = reverse.read(self.seed, sizes, longest, self.symbols, self.backwards)
+        parts = reverse.read(self.seed, sizes(self), longest, self.symbols, self.backwards)
         measure = lambda answers, references: exact_match(answers, references) | bleu(answers, references)
         units = (Words(), Words())
         metrics = sorted(METRICS.values(), key=lambda metric: metric.name != self.metric)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -11,11 +12,12 @@ import numpy as np
 from attnlab.data import names
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS
-from attnlab.data.text import documents, parallel, sentences
+from attnlab.data.text import documents, sentences
+from attnlab.data.text.corpus import EMPTY, Limit
 from attnlab.data.text.example import Parts
 from attnlab.data.text.listed import utf8
-from attnlab.data.text.parallel import Limit
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.parts import paths
 from attnlab.tasks.base.stream import GeneratedData
 from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
 
@@ -85,7 +87,7 @@ class Documents(Task):
 
     def __post_init__(self):
         names.check("task.text", self.text, TEXTS)
-        names.check("task.empty", self.empty, parallel.EMPTY)
+        names.check("task.empty", self.empty, EMPTY)
         checks.counts(self, ["kinds"], least=2, most=64)
         if not 0 < self.tilt <= 8:
             raise ValueError(f"task.tilt={self.tilt!r} must be above 0 and at most 8")
@@ -94,10 +96,9 @@ class Documents(Task):
         checks.seed(self)
         if self.shortest > self.longest:
             raise ValueError(f"task.shortest={self.shortest} must be at most task.longest={self.longest}")
-        if self.text != "own" and (given := [part for part in PARTS if getattr(self, part)]):
-            raise ValueError(
-                f"task.{given[0]}={getattr(self, given[0])!r} requires task.text=own, got task.text={self.text}"
-            )
+        if self.text != "own" and (given := {part: path for part, path in paths(self).items() if path}):
+            part, path = next(iter(given.items()))
+            raise ValueError(f"task.{part}={path!r} requires task.text=own, got task.text={self.text}")
 
     def load(self) -> GeneratedData:
         """Read or generate the sentences.
@@ -113,8 +114,8 @@ class DocumentPairs(Documents):
     """Two documents, read byte by byte: are they of the same class? Scored by accuracy.
 
     Half of the pairs are of the same class. No sentence occurs in both documents. The fields are those of `documents`.
-    The model `matcher` reads them. (Byte-level retrieval in the Long Range Arena, Tay et al. 2021, asks whether one of
-    two papers cites the other.)
+    The model `pair-classifier` reads them. (Byte-level retrieval in the Long Range Arena, Tay et al. 2021, asks whether
+    one of two papers cites the other.)
     """
 
     def load(self) -> GeneratedData:
@@ -126,7 +127,7 @@ class DocumentPairs(Documents):
         return PairClassification(self)
 
 
-class TextClassification(GeneratedData):
+class TextClassification(GeneratedData[Documents]):
     """The data of `Documents`: documents that consist of sentences of one class."""
 
     each = 1  # documents in an example
@@ -150,7 +151,7 @@ class TextClassification(GeneratedData):
                 reason = "because they occur earlier in this part or in a later part"
                 self.notes = (*self.notes, f"{share} are left out, {reason}")
 
-    def _asked(self, known: list[str], document: Tokens) -> tuple[Any, Any]:
+    def _asked(self, known: list[str], document: Tokens) -> tuple[Sequence[str], Any]:
         """Returns the names of the classes, and the shape of the task."""
         return known, Classes(document, len(known))
 
@@ -201,8 +202,9 @@ class PairClassification(TextClassification):
     """The data of `DocumentPairs`: two documents in each example. Arrays have an axis [2] before T."""
 
     each = 2
+    maps = None
 
-    def _asked(self, known: list[str], document: Tokens) -> tuple[Any, Any]:
+    def _asked(self, known: list[str], document: Tokens) -> tuple[Sequence[str], PairOfDocuments]:
         return SAME, PairOfDocuments(document, len(SAME))
 
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
@@ -247,7 +249,7 @@ def _parts(task: Documents) -> tuple[Parts, list[str]]:
         return documents.drawn(task.seed, task.kinds, task.tilt), []
     if task.text == "own":
         checks.files(task)
-        corpora = {part: sentences.corpus(getattr(task, part), Limit(empty=task.empty)) for part in PARTS}
+        corpora = {part: sentences.corpus(path, Limit(empty=task.empty)) for part, path in paths(task).items()}
         sentences.compared(corpora)
         notes = [note for corpus in corpora.values() for note in corpus.notes()]
         return {part: corpus.examples for part, corpus in corpora.items()}, notes

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +22,14 @@ from attnlab.data.text.units import Tokenizer, TokenizerSpec, Words
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
+from attnlab.tasks.base.models import Classifier, MaskedWordModel
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch
 from attnlab.tasks.base.token_prediction import TokenLosses, losses_of_logits
 from attnlab.tasks.text.labelling import SentenceInterface, asked, encoded
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 256  # sentences in an evaluation batch
 _DRAWS, _EXAMINATION = 1, 2  # separate the random masks of training from those of validation and test
@@ -108,7 +112,9 @@ class FinetuningData(SentenceInterface, ClassificationData):
         batch = asked(self._known[rows, :width])
         return self._hidden(batch.pop("source"), seed, _DRAWS, step) | batch
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the cross-entropy in nats, the mean over what is scored.
 
         Returns:
@@ -122,7 +128,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         losses = self._words(model, batch, keys)
         return losses.loss, {"word_accuracy": losses.accuracy}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: Classifier, batch: Batch) -> Batch:
         """Returns {"label", "probability": [B]} as `ClassificationData` does.
 
         If words are masked, it also returns {"nats": [B]}, the sum of their costs.
@@ -189,15 +195,15 @@ class FinetuningData(SentenceInterface, ClassificationData):
     def _hidden(self, source: np.ndarray, *seeds: int) -> Batch:
         return self.masking.hide(source, generator(*seeds))
 
-    def _classes(self, examples: Any) -> np.ndarray:
-        return np.array(self._names.encode([example.targets[0] for example in examples]), np.int32) - RESERVED
+    def _classes(self, examples: Sequence[Example]) -> np.ndarray:
+        return np.array(self._names.encode([str(example.targets[0]) for example in examples]), np.int32) - RESERVED
 
-    def _words(self, model: Any, batch: Batch, keys: Any) -> TokenLosses:
+    def _words(self, model: Classifier, batch: Batch, keys: PRNGKeyArray | None) -> TokenLosses:
         """Returns the cross-entropy of masked words at their positions [B P]."""
         import jax
         import jax.numpy as jnp
 
-        if not hasattr(model, "fill"):
+        if not isinstance(model, MaskedWordModel):
             raise ValueError(
                 f"task.masked={self.masked} requires a model that predicts masked words, for example model=bert"
             )

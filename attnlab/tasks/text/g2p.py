@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from attnlab.data import names, repeats
+from attnlab.data import names
 from attnlab.data.text import cmudict, sigmorphon, words
 from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.units import Characters, Words
 from attnlab.data.text.words import read_user_file
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import PHONEME_ERROR_RATE, WORD_ERROR_RATE, error_rates
-from attnlab.tasks.text.pairing import PairTask, halves, left_out
+from attnlab.tasks.text.pairing import PairOptions, PairTask, halves, left_out, own_parts
 from attnlab.tasks.text.transduction import PairData
 
 
@@ -43,9 +42,9 @@ class CMUdict(PairTask):
         checks.smoothing(self)
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> PairOptions:
         """Inputs are lower-cased, as the dictionary's words are."""
-        return super().how | {"read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
+        return {**super().how, "read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the examples of a file in the dictionary's format, or of a file of words only."""
@@ -93,14 +92,14 @@ class Sigmorphon(PairTask):
             names.check("task.language", self.language, sigmorphon.LANGUAGES)
 
     @property
-    def unread(self) -> dict[str, Any]:
+    def unread(self) -> dict[str, object]:
         """The language, if all files are your own."""
         return {"language": ""} if self.train and self.valid and self.test else {}
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> PairOptions:
         """Targets are smoothed."""
-        return super().how | {"smoothing": self.smoothing}
+        return {**super().how, "smoothing": self.smoothing}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the examples of a file of words and phones, or of a file of words only."""
@@ -118,15 +117,10 @@ def _asked(file: str, rows: words.Rows, empty: str) -> tuple[list[Example], list
 
 
 def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: words.Rows) -> PairData:
-    given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
-    repeats.distinct(given)
-    # Nothing is downloaded if all three parts are your own files.
-    parts = public() if len(given) < 3 else {}
-    half = {path: halves(task.empty) for path in given.values()}
-    parts = parts | {part: read_user_file(path, rows, half[path]) for part, path in given.items()}
+    parts, notes = own_parts(task, public, lambda path, half: read_user_file(path, rows, half))
     units = (Characters(), Words())
     found = PairData(parts, units, _rates, (WORD_ERROR_RATE, PHONEME_ERROR_RATE), task.buckets, **task.how)
-    found.notes = (*left_out(half), *found.notes)
+    found.notes = (*notes, *found.notes)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class SentenceInterface(ClassInterface):
         self.shape = Classes(Tokens(self.unknown + 2, length), len(self.classes))
 
     @classmethod
-    def restored(cls, vocabulary: dict[str, Any], where: str, read: Callable[[str], str]) -> SentenceInterface:
+    def restored(cls, vocabulary: dict[str, object], where: str, read: Callable[[str], str]) -> SentenceInterface:
         """Returns the interface of a stored vocabulary.
 
         Args:
@@ -56,7 +55,7 @@ class SentenceInterface(ClassInterface):
         return cls(classes.symbols, from_json(vocabulary.get("text"), f"{where}: text"), length, read)
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The vocabulary, as {"text": tokenizer with its symbols, "classes": [names], "length": of a sentence}."""
         length = self.shape.source.length  # pyright: ignore[reportAttributeAccessIssue]
         return super().vocabulary | {"text": self.codec.to_json(), "length": length}

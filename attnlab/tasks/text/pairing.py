@@ -4,29 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
-from attnlab.data import names
+from attnlab.data import names, repeats
 from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.data.text import parallel
-from attnlab.data.text.example import Example, Symbols
+from attnlab.data.text.corpus import EMPTY, Corpus, Limit, skipped
+from attnlab.data.text.example import Example, Parts, Symbols
 from attnlab.data.text.marks import DEFAULT, SHOWN, SOURCE_MARKS, mark_count, marked
-from attnlab.data.text.parallel import Corpus, Limit
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.task import Batch, Pairs, Task
+from attnlab.tasks.base.example import ModelExample, TaskMaps
+from attnlab.tasks.base.models import SequenceDecoder
+from attnlab.tasks.base.parts import FileFields, paths
+from attnlab.tasks.base.task import Batch, DecodedInterface, Pairs, Task, TaskData
 from attnlab.tasks.base.token_prediction import TargetTokens, TokenPrediction
 
 if TYPE_CHECKING:
+    from jaxtyping import Array, PRNGKeyArray, PyTree
+
     from attnlab.decoding import Search
 
 Line = Callable[[str], str]
 
 
-class PairInterface(TokenPrediction):
+class PairOptions(TypedDict, total=False):
+    """The arguments of `PairInterface` that the data and the text interface of a task share."""
+
+    source_marks: str
+    read: Line
+    write: Line
+    smoothing: float
+    likelihood: bool
+
+
+class OwnParts(FileFields, Protocol):
+    """A task whose parts may be your own files."""
+
+    @property
+    def empty(self) -> str:
+        """Whether to "refuse" or "skip" lines with one empty side."""
+        ...
+
+
+class PairParts(Protocol):
+    """The data of text pairs, whose test part can be replaced."""
+
+    def with_test(self, examples: Sequence[Example], path: str, places: Sequence[str]) -> TaskData:
+        """Returns the data with other examples as the test part."""
+        ...
+
+
+class PairInterface(TokenPrediction, DecodedInterface):
     """The interface of a sequence-to-sequence model, trained by teacher forcing and decoded symbol by symbol.
 
     Args:
@@ -44,6 +76,7 @@ class PairInterface(TokenPrediction):
     decodes = True
     accuracy_name = "token_accuracy"
     shape: Pairs
+    maps = TaskMaps("cross", "cross", answered=True, whole=True)
 
     def __init__(
         self,
@@ -64,7 +97,7 @@ class PairInterface(TokenPrediction):
         self.shape = Pairs(source.vocabulary.size, target.vocabulary.size, *lengths, joint=source == target)
 
     @classmethod
-    def restored(cls, vocabulary: dict[str, Any], where: str, **how: Any) -> PairInterface:
+    def restored(cls, vocabulary: dict[str, object], where: str, **how: Unpack[PairOptions]) -> PairInterface:
         """Returns the interface of a stored vocabulary.
 
         A vocabulary without `source_marks` was written before that field existed. Its sources have no marks.
@@ -90,12 +123,12 @@ class PairInterface(TokenPrediction):
         return cls(source, target, (lengths[0], lengths[1]), widths, **how)
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The vocabulary, as {"source": tokenizer, "target": tokenizer, "lengths", "widths"}.
 
         The tokenizers include their symbols. If sources have marks, it also has "source_marks".
         """
-        codecs = {"source": self.source.to_json(), "target": self.target.to_json()}
+        codecs: dict[str, object] = {"source": self.source.to_json(), "target": self.target.to_json()}
         marks = {} if self.source_marks == "none" else {"source_marks": self.source_marks}
         lengths = [self.shape.source_length, self.shape.target_length]
         return codecs | {"lengths": lengths, "widths": self.widths} | marks
@@ -118,7 +151,7 @@ class PairInterface(TokenPrediction):
         keep = target != PAD
         return TargetTokens((source, given, source != PAD, keep), target, keep)
 
-    def answer(self, model: Any, batch: Batch, decoder: Search | None = None) -> Batch:
+    def answer(self, model: PyTree, batch: Batch, decoder: Search | None = None) -> Batch:
         """Returns {"tokens": [B T]} int32, the best answer of a decoder of `attnlab.decoding`.
 
         None is the greedy decoder. With `likelihood`, it also returns {"nats": [B]}, the cost of the first references.
@@ -129,7 +162,9 @@ class PairInterface(TokenPrediction):
             found["nats"] = (losses.nats * losses.scored).sum(axis=1)
         return found
 
-    def answers(self, model: Any, batch: Batch, decoder: Search | None = None, keys: Any = None) -> Batch:
+    def answers(
+        self, model: SequenceDecoder, batch: Batch, decoder: Search | None = None, keys: PRNGKeyArray | None = None
+    ) -> Batch:
         """Returns {"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first.
 
         `keys` [B] are for decoders that sample. None is the greedy decoder.
@@ -175,6 +210,22 @@ class PairInterface(TokenPrediction):
             "target": [*self.target.vocabulary.decode(target), *end],
         }
 
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the inputs of `targets`."""
+        return tuple(x for x in self.targets(batch).inputs if x is not None)
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns a source with the answer to it, by teacher forcing."""
+        target = batch["target"] if answer is None else np.asarray(answer["tokens"])[:1]
+        pair = {"source": np.asarray(batch["source"])[:1], "target": target}
+        source, written = (self.tokens(pair)[side] for side in ("source", "target"))
+        axes = {
+            "encoder": (source, source),
+            "decoder": (written, [SHOWN[BEGIN], *written[:-1]]),
+            "cross": (written, source),
+        }
+        return ModelExample(tuple(x[0] for x in self.model_inputs(pair)), axes)
+
 
 @dataclass(frozen=True)
 class PairTask(Task):
@@ -193,10 +244,10 @@ class PairTask(Task):
 
     def __post_init__(self):
         names.check("task.source_marks", self.source_marks, SOURCE_MARKS)
-        names.check("task.empty", self.empty, parallel.EMPTY)
+        names.check("task.empty", self.empty, EMPTY)
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> PairOptions:
         """The arguments of `PairInterface` that the data and the text interface share. `load` must pass them on."""
         return {"source_marks": self.source_marks}
 
@@ -211,14 +262,14 @@ class PairTask(Task):
         read = self.how.get("read", str.strip)
         return [example._replace(source=read(str(example.source))) for example in examples], places, notes
 
-    def with_test(self, problem: Any, file: str) -> Any:
+    def with_test(self, problem: PairParts, file: str) -> TaskData:
         """Returns the data with the pairs of a file, or its sources only, as the test part."""
         examples, places, notes = self.asked(file)
         found = problem.with_test(examples, file, places)
         found.notes = (*notes, *found.notes)
         return found
 
-    def text_interface(self, vocabulary: dict[str, Any], where: str) -> PairInterface:
+    def text_interface(self, vocabulary: dict[str, object], where: str) -> PairInterface:
         """Returns the `PairInterface` of the vocabulary."""
         return PairInterface.restored(vocabulary, where, **self.how)
 
@@ -236,9 +287,28 @@ def halves(empty: str) -> list[int] | None:
     return [] if empty == "skip" else None
 
 
+def own_parts(
+    task: OwnParts, published: Callable[[], Parts], read: Callable[[str, list[int] | None], list[Example]]
+) -> tuple[Parts, list[str]]:
+    """Returns the parts of a task that may be your own files or published, and messages about how they were read.
+
+    Nothing is downloaded if all three parts are your own files.
+
+    Args:
+        task: The task.
+        published: Reads the published parts.
+        read: Reads one of your own files, and adds lines with one empty side to a list.
+    """
+    given = {part: path for part, path in paths(task).items() if path}
+    repeats.distinct(given)
+    parts = published() if len(given) < 3 else {}
+    half = {path: halves(task.empty) for path in given.values()}
+    return parts | {part: read(path, half[path]) for part, path in given.items()}, left_out(half)
+
+
 def left_out(half: Mapping[str, list[int] | None]) -> list[str]:
     """Returns a message for each file with lines that were left out because one side is empty."""
-    return [note for path, numbers in half.items() for note in parallel.skipped(path, numbers or [])]
+    return [note for path, numbers in half.items() for note in skipped(path, numbers or [])]
 
 
 def written(symbols: Symbols) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,14 +10,18 @@ from attnlab.data.io.files import DataError
 from attnlab.data.text.codec import normalize
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.task import Batch, Tokens
+from attnlab.tasks.base.example import ModelExample
+from attnlab.tasks.base.models import ContinuationModel
+from attnlab.tasks.base.task import Batch, ContinuedInterface, Tokens
 from attnlab.tasks.base.token_prediction import MarkedPrediction
 
 if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray, PyTree
+
     from attnlab.decoding import Search
 
 
-class PromptInterface(MarkedPrediction):
+class PromptInterface(MarkedPrediction, ContinuedInterface):
     """The interface of a language model that continues a text.
 
     Args:
@@ -25,14 +29,13 @@ class PromptInterface(MarkedPrediction):
         length: The number of symbols of a block, which the model can read at once.
     """
 
-    continues = True
     shape: Tokens
 
     def __init__(self, codec: Tokenizer, length: int):
         self.codec, self.shape = codec, Tokens(codec.vocabulary.size, length)
 
     @classmethod
-    def restored(cls, vocabulary: dict[str, Any], where: str) -> PromptInterface:
+    def restored(cls, vocabulary: dict[str, object], where: str) -> PromptInterface:
         """Returns the interface of a stored vocabulary.
 
         Args:
@@ -48,7 +51,7 @@ class PromptInterface(MarkedPrediction):
         return cls(from_json(vocabulary.get("text"), f"{where}: text"), length)
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The vocabulary, as {"text": tokenizer with its symbols, "length": of a block}."""
         return {"text": self.codec.to_json(), "length": self.shape.length}
 
@@ -58,13 +61,13 @@ class PromptInterface(MarkedPrediction):
         return max(1, self.shape.length // 2)
 
     @property
-    def decoder(self) -> Any:
+    def decoder(self) -> Search:
         """The default decoder: sampling at temperature 0.8. The most probable text would repeat itself."""
         from attnlab.decoding import Sample
 
         return Sample(temperature=0.8)
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: PyTree, batch: Batch) -> Batch:
         """Returns {"nats", "right": [B T]}: the cost of each symbol, and whether it was the most probable one.
 
         Both are 0 at positions that are not scored.
@@ -75,7 +78,9 @@ class PromptInterface(MarkedPrediction):
         zero_elsewhere = lambda x: jnp.where(losses.scored, x, 0)
         return {"nats": zero_elsewhere(losses.nats), "right": zero_elsewhere(losses.correct)}
 
-    def answers(self, model: Any, batch: Batch, decoder: Search | None = None, keys: Any = None) -> Batch:
+    def answers(
+        self, model: ContinuationModel, batch: Batch, decoder: Search | None = None, keys: PRNGKeyArray | None = None
+    ) -> Batch:
         """Returns N continuations of each prompt as {"tokens": [B N T], "scores": [B N]}, the best first.
 
         Prompt and continuation together have one symbol more than a block. Only the last `reads` symbols of a prompt
@@ -106,6 +111,11 @@ class PromptInterface(MarkedPrediction):
             return search.search(DecodeProblem(step, state, BEGIN, END, length - len(prompt) + 1, PAD), key)
 
         return jax.vmap(one)(source, keys)._asdict()
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns a block, or the end of a prompt that fits into a block."""
+        tokens = batch["tokens"] if "tokens" in batch else batch["source"][:, -self.shape.length :]
+        return super().example({"tokens": tokens})
 
     def encode_prompt(self, text: str) -> Batch:
         """Returns the prompt as {"source": [1 P]}.

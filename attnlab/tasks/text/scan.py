@@ -1,15 +1,13 @@
 """SCAN: commands of a simplified language, and the actions that they mean."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from attnlab.data import names, repeats
-from attnlab.data.names import PARTS
+from attnlab.data import names
 from attnlab.data.text import scan
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
-from attnlab.tasks.text.pairing import PairTask, halves, left_out
+from attnlab.tasks.text.pairing import PairTask, own_parts
 from attnlab.tasks.text.transduction import PairData
 
 
@@ -47,18 +45,13 @@ class Scan(PairTask):
         checks.buckets(self)
 
     @property
-    def unread(self) -> dict[str, Any]:
+    def unread(self) -> dict[str, object]:
         """The split, if all files are your own."""
         return {"split": ""} if self.train and self.valid and self.test else {}
 
     def load(self) -> PairData:
         """Read the split, which is downloaded if it is not available locally, or your own files."""
-        given = {part: path for part in PARTS if (path := getattr(self, part))}
-        repeats.distinct(given)
-        # Nothing is downloaded if all three parts are your own files.
-        parts = {} if self.unread else scan.parts(self.split)
-        half = {path: halves(self.empty) for path in given.values()}
-        parts = parts | {part: scan.read_user_file(path, half[path]) for part, path in given.items()}
+        parts, notes = own_parts(self, lambda: scan.parts(self.split), scan.read_user_file)
         found = PairData(parts, (Words(), Words()), exact_match, (EXACT_MATCH,), self.buckets, **self.how)
-        found.notes = (*left_out(half), *found.notes)
+        found.notes = (*notes, *found.notes)
         return found

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from attnlab.data import names, repeats
 from attnlab.data.names import PARTS
 from attnlab.data.synthetic import questions
-from attnlab.data.text import parallel, sentences
+from attnlab.data.text import sentences
+from attnlab.data.text.corpus import EMPTY, LONGER, Corpus, Limit
 from attnlab.data.text.example import Example, Parts
-from attnlab.data.text.parallel import Corpus, Limit
 from attnlab.data.text.units import TokenizerSpec, Words
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.parts import paths, sizes
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.text.finetuning import FinetuningData
 from attnlab.tasks.text.labelling import SentenceInterface
@@ -55,7 +56,7 @@ class SentenceTask(Task):
         checks.counts(self, ["least"])
         checks.units(self)
         checks.buckets(self)
-        names.check("task.empty", self.empty, parallel.EMPTY)
+        names.check("task.empty", self.empty, EMPTY)
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share <= 1:
             raise ValueError(f"task.share={self.share!r} must be above 0 and at most 1")
         if self.unlabelled and not self.masked:
@@ -65,11 +66,11 @@ class SentenceTask(Task):
         """Returns an input of a user in the form of the data's sentences."""
         return sentences.plain(text)
 
-    def text_interface(self, vocabulary: dict[str, Any], where: str) -> SentenceInterface:
+    def text_interface(self, vocabulary: dict[str, object], where: str) -> SentenceInterface:
         """Returns the `SentenceInterface` of the vocabulary."""
         return SentenceInterface.restored(vocabulary, where, self.read)
 
-    def with_test(self, problem: Any, file: str) -> FinetuningData:
+    def with_test(self, problem: FinetuningData, file: str) -> FinetuningData:
         """Returns the data with the sentences of a file, with or without classes, as the test part.
 
         The sentences are read like an input of a user.
@@ -144,8 +145,7 @@ class Questions(SentenceTask):
 
     def load(self) -> FinetuningData:
         """Generate the questions."""
-        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
-        return self._problem(questions.draw(self.seed, sizes))
+        return self._problem(questions.draw(self.seed, sizes(self)))
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Sentences(SentenceTask):
         super().__post_init__()
         names.check("task.encoding", self.encoding, sentences.ENCODINGS)
         checks.counts(self, ["longest"], least=0)
-        names.check("task.longer", self.longer, parallel.LONGER)
+        names.check("task.longer", self.longer, LONGER)
 
     def read(self, text: str) -> str:
         """Returns an input of a user without surrounding white space."""
@@ -188,9 +188,9 @@ class Sentences(SentenceTask):
         """Read your files."""
         checks.files(self)
         if self.unlabelled not in ("", *PUBLISHED):
-            repeats.distinct({name: getattr(self, name) for name in (*PARTS, "unlabelled")})
+            repeats.distinct(paths(self) | {"unlabelled": self.unlabelled})
         limit, encoding = self.reading
-        corpora = {part: sentences.corpus(getattr(self, part), limit, encoding) for part in PARTS}
+        corpora = {part: sentences.corpus(path, limit, encoding) for part, path in paths(self).items()}
         notes = [note for corpus in corpora.values() for note in corpus.notes()] + sentences.compared(corpora)
         return self._problem({part: corpus.examples for part, corpus in corpora.items()}, tuple(notes), limit)
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 from attnlab.data.io import files
-from attnlab.data.names import PARTS
 from attnlab.data.text import shakespeare
 from attnlab.data.text.units import Characters, TokenizerSpec
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.parts import paths
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.text.continuation import LanguageModelData
 from attnlab.tasks.text.prompting import PromptInterface
+
+
+@runtime_checkable
+class LowerCasing(Protocol):
+    """Units that may convert the text to lower case."""
+
+    lower: bool
 
 
 @dataclass(frozen=True)
@@ -45,13 +52,14 @@ class TextTask(Task):
         fewer different characters, so that lower-casing units do not count.
         """
         # Text in lower case is another text, with fewer different characters.
-        return ("units",) if self.units.spells and not getattr(self.units, "lower", False) else ()
+        lowers = isinstance(self.units, LowerCasing) and self.units.lower
+        return ("units",) if self.units.spells and not lowers else ()
 
-    def with_test(self, problem: Any, file: str) -> LanguageModelData:
+    def with_test(self, problem: LanguageModelData, file: str) -> LanguageModelData:
         """Returns the data with a file of text as the test part."""
         return problem.with_test(_content(file), file)
 
-    def text_interface(self, vocabulary: dict[str, Any], where: str) -> PromptInterface:
+    def text_interface(self, vocabulary: dict[str, object], where: str) -> PromptInterface:
         """Returns the `PromptInterface` of the vocabulary."""
         return PromptInterface.restored(vocabulary, where)
 
@@ -85,7 +93,7 @@ class Text(TextTask):
     def load(self) -> LanguageModelData:
         """Read your files."""
         checks.files(self)
-        parts = {part: _content(getattr(self, part)) for part in PARTS}
+        parts = {part: _content(path) for part, path in paths(self).items()}
         return LanguageModelData(parts, self.units, self.length, self.longest)
 
 

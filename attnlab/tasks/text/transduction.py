@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from attnlab.data.repeats import repeated
 from attnlab.data.text.example import Example, Parts, Symbols
 from attnlab.data.text.marks import DEFAULT, SOURCE_MARKS, mark_count, marked
 from attnlab.data.text.units import Tokenizer, TokenizerSpec
-from attnlab.data.text.vocabulary import END
+from attnlab.data.text.vocabulary import END, PAD
 from attnlab.tasks.base.metrics import EXACT_MATCH, PERPLEXITY, TOKEN_ACCURACY, WORD_ERROR_RATE, perplexity
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, TaskData
-from attnlab.tasks.text.pairing import PairInterface, written
+from attnlab.tasks.text.pairing import PairInterface, PairOptions, written
 
 EXAMINED = 256  # examples in an evaluation batch
 SHARES = (EXACT_MATCH, WORD_ERROR_RATE)  # metrics that count each example as correct or wrong
@@ -49,7 +49,6 @@ class PairData(PairInterface, TaskData):
         metrics: The metrics of `measure`, the headline metric first. If examples have groups, it is also reported for
             each group, as "metric.group".
         buckets: The largest number of different batch lengths.
-        source_marks: Which marks a source has, as for `PairInterface`.
         **how: Further arguments of `PairInterface`. With `likelihood`, {"perplexity"} of the first references is
             reported, for each symbol.
 
@@ -64,11 +63,9 @@ class PairData(PairInterface, TaskData):
         measure: Measure,
         metrics: tuple[Metric, ...],
         buckets: int = 3,
-        *,
-        source_marks: str = DEFAULT,
-        **how: Any,
+        **how: Unpack[PairOptions],
     ):
-        names.check("source_marks", source_marks, SOURCE_MARKS)
+        names.check("source_marks", source_marks := how.get("source_marks", DEFAULT), SOURCE_MARKS)
         _refuse_empty(parts)
         self.metric, *more = metrics
         self.more_metrics = (*more, TOKEN_ACCURACY, PERPLEXITY)
@@ -100,7 +97,7 @@ class PairData(PairInterface, TaskData):
         answer = max(map(len, targets + references))
         widths = {source for source, _ in self.buckets.widths}
         lengths = int(rounded(longest)), int(rounded(answer))
-        super().__init__(*codecs, lengths, sorted(widths), source_marks=source_marks, **how)
+        super().__init__(*codecs, lengths, sorted(widths), **how)
         self.fingerprint = _fingerprint(parts)
 
     @property
@@ -178,6 +175,11 @@ class PairData(PairInterface, TaskData):
         found._examples = self._examples | {"test": (sources, targets)}
         found.notes = tuple(_unknown(path, places, (self.source, self.target), examples))
         return found
+
+    def map_rows(self, batch: Batch) -> list[int]:
+        """Returns the longest, the median and the shortest of the sources."""
+        order = np.argsort(np.sum(np.asarray(batch["source"]) != PAD, axis=1), kind="stable")
+        return list(dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)))
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns source, references and answer of each example.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data import names
 from attnlab.data.text import moses, multi30k, parallel
+from attnlab.data.text.corpus import LONGER, Limit
 from attnlab.data.text.example import Example
-from attnlab.data.text.parallel import Limit
 from attnlab.data.text.units import Bpe, Characters, TokenizerSpec
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.headline import AUTO, METRICS, headline
 from attnlab.tasks.base.metrics import BLEU, BLEU_TOKENISED_LOWER, CHRF, bleu, bleu_tokenised_lower, by_length, chrf
-from attnlab.tasks.text.pairing import PairTask, from_corpus
+from attnlab.tasks.base.parts import paths
+from attnlab.tasks.text.pairing import PairOptions, PairTask, from_corpus
 from attnlab.tasks.text.transduction import PairData
 
 EDGES = (10, 15, 20)  # edges, in words of the source, of the groups for which scores are reported
@@ -50,18 +50,19 @@ class Multi30k(PairTask):
 
     def __post_init__(self):
         super().__post_init__()
-        for field in ("source", "target"):
-            names.check(f"task.{field}", getattr(self, field), multi30k.LANGUAGES)
+        names.check("task.source", self.source, multi30k.LANGUAGES)
+        names.check("task.target", self.target, multi30k.LANGUAGES)
         if self.source == self.target:
             raise ValueError(f"task.source={self.source!r} and task.target={self.target!r} must differ")
         checks.text(self)
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> PairOptions:
         """With `tokenised`, inputs are tokenised like the data set, and answers are detokenised."""
-        own = {"read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
-        more = (own if self.tokenised else {}) | {"smoothing": self.smoothing, "likelihood": True}
-        return super().how | more
+        common: PairOptions = {**super().how, "smoothing": self.smoothing, "likelihood": True}
+        if not self.tokenised:
+            return common
+        return {**common, "read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the captions of a file. With `tokenised`, their references are tokenised too."""
@@ -139,13 +140,13 @@ class Parallel(PairTask):
             )
         if self.joint and self.target_units is not None:
             raise ValueError("task.joint=True learns one vocabulary for both sides; remove task.target_units")
-        names.check("task.longer", self.longer, parallel.LONGER)
+        names.check("task.longer", self.longer, LONGER)
         names.check("task.metric", self.metric, METRICS)
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> PairOptions:
         """Targets are smoothed, and the likelihood of references is reported."""
-        return super().how | {"smoothing": self.smoothing, "likelihood": True}
+        return {**super().how, "smoothing": self.smoothing, "likelihood": True}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the pairs of a file in the format of the task's own files, or of a file of sources only."""
@@ -155,9 +156,7 @@ class Parallel(PairTask):
         """Read your files."""
         checks.files(self)
         limit = Limit(self.longest, self.longer, self.empty)
-        corpora = {
-            part: parallel.pairs(getattr(self, part), limit, self.grouped) for part in ("train", "valid", "test")
-        }
+        corpora = {part: parallel.pairs(path, limit, self.grouped) for part, path in paths(self).items()}
         for part in ("valid", "test"):
             corpora[part] = corpora[part].merged()
         parts = {part: corpus.examples for part, corpus in corpora.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data.images import cells, scenes
 from attnlab.data.io.bundles import within
@@ -12,6 +11,7 @@ from attnlab.data.names import PARTS
 from attnlab.data.rng import generator
 from attnlab.data.synthetic import discs
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.parts import paths, sizes
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.vision.objects import DetectionData
 
@@ -24,7 +24,7 @@ class BoxTask(Task):
     columns: int
     """The width of the images in pixels."""
 
-    def with_test(self, problem: Any, file: str) -> DetectionData:
+    def with_test(self, problem: DetectionData, file: str) -> DetectionData:
         """Returns the data with a folder or an archive of images as the test part. A table of boxes is optional."""
         inside = within(user_path(file))
         table = any(name.lower().endswith(".tsv") for name in inside)
@@ -93,7 +93,7 @@ class Discs(BoxTask):
 
     def load(self) -> DetectionData:
         """Generate the images."""
-        sized = {part: (n, getattr(self, f"{part}_examples")) for n, part in enumerate(PARTS)}
+        sized = {part: (n, size) for n, (part, size) in enumerate(sizes(self).items())}
         return DetectionData({part: self._drawn(*each) for part, each in sized.items()}, discs.CLASSES, self.flip)
 
     def _drawn(self, n: int, count: int) -> scenes.Scenes:
@@ -133,8 +133,7 @@ class Boxes(BoxTask):
         """Read your files."""
         checks.files(self)
         found, classes = {}, ()
-        for part in PARTS:
-            name = getattr(self, part)
+        for part, name in paths(self).items():
             files = within(user_path(name))
             rows, path = scenes.listed(files, name)
             classes = classes or tuple(sorted({row.label for row in rows}))

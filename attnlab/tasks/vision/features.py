@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.data.images.images import Labelled
+from attnlab.data.images.labelled import Labelled
 from attnlab.data.rng import generator
 
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float
+
+Weights = list[tuple[np.ndarray, np.ndarray]]
+Level = tuple[np.float32, np.float32]
 CHANNELS, FEATURES = (16, 32), 64
 BATCH, RATE = 128, 2e-3
 AT_ONCE = 500  # images that are processed together
@@ -59,7 +64,7 @@ class Features:
         return features / self._scale, chances
 
 
-def _begun(random: np.random.Generator, size: tuple[int, ...], classes: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def _begun(random: np.random.Generator, size: tuple[int, ...], classes: int) -> Weights:
     """Returns the initial weights (normal with variance 2/in, He et al. 2015) and biases (zero) of each layer."""
     height, width, channels = size
     places = -(-height // 4) * -(-width // 4)
@@ -69,20 +74,24 @@ def _begun(random: np.random.Generator, size: tuple[int, ...], classes: int) -> 
     return [(drawn(shape), np.zeros(shape[-1], np.float32)) for shape in shapes]
 
 
-def _look(weights: Any, images: Any, level: tuple[Any, Any]) -> tuple[Any, Any]:
+def _look(
+    weights: Weights, images: Float[Array, "N H W C"], level: Level
+) -> tuple[Float[Array, "N F"], Float[Array, "N classes"]]:
     """Returns features [N F] and scores [N classes] of images in 0 … 1."""
     import jax
 
     x = (images - level[0]) / level[1]
     *convolutions, inner, outer = weights
     for w, b in convolutions:
-        x = jax.lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = jax.lax.conv_general_dilated(
+            x, jax.numpy.asarray(w), (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
         x = jax.nn.relu(x + b[None, None, None])
     x = jax.nn.relu(x.reshape(len(x), -1) @ inner[0] + inner[1][None])
     return x, x @ outer[0] + outer[1][None]
 
 
-def _fitted(weights: Any, train: Labelled, level: tuple[Any, Any], steps: int, random: np.random.Generator) -> Any:
+def _fitted(weights: Weights, train: Labelled, level: Level, steps: int, random: np.random.Generator) -> Weights:
     import jax
     import optax
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +15,16 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.example import ModelExample, TaskMaps, places
+from attnlab.tasks.base.models import ImagePlayers
 from attnlab.tasks.base.task import Batch, Image, Task, TaskData
 from attnlab.tasks.vision import image_distance
 from attnlab.tasks.vision.features import Features
 from attnlab.tasks.vision.images import FashionMNIST
 from attnlab.tasks.vision.pictures import ImageData
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 250  # images in an evaluation batch
 NEIGHBOURS = 10_000  # training images among which the nearest neighbours of generated images are searched
@@ -103,13 +108,15 @@ class ImageGeneration(TaskData):
     """
 
     metric = Metric("frechet", low=0)
-    more_metrics = (Metric("kernel"), Metric("diversity", "%", 0, 1, higher=True))
+    maps = TaskMaps("image", "image")
+    more_metrics = (Metric("kernel"), Metric("diversity", low=0, high=1, higher=True))
 
     def __init__(self, task: Generation, pictures: ImageData):
         self.task, self._pictures, self.parts = task, pictures, pictures.parts
         self.classes = pictures.classes
-        image: Any = pictures.shape.source
-        self.shape = Generated(image, task.latent)
+        if not isinstance(pictures.shape.source, Image):
+            raise TypeError(f"expected the shape of images, got {pictures.shape.source}")
+        self.shape = Generated(pictures.shape.source, task.latent)
         given = f"{pictures.fingerprint} {task.latent} {task.samples} {task.classifier_steps} {task.seed}"
         self.fingerprint = hashlib.sha256(given.encode()).hexdigest()
         self.notes = pictures.notes
@@ -120,7 +127,9 @@ class ImageGeneration(TaskData):
         source = self._pictures.batch(seed, step, size)["source"]
         return {"source": source, "latent": self._latent(size, "train", seed, step)}
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: ImagePlayers, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the hinge losses of both players (Lim and Ye 2017; Zhang et al. 2019, eq.
 
         4), summed for one gradient.
@@ -146,7 +155,7 @@ class ImageGeneration(TaskData):
         found = {"d_loss": d_loss, "g_loss": g_loss, "real": real.mean(), "fake": fake.mean()}
         return d_loss + g_loss, found
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: ImagePlayers, batch: Batch) -> Batch:
         """Returns {"image": [B H W C]} in 0 … 1, in float32."""
         import jax
         import jax.numpy as jnp
@@ -206,6 +215,19 @@ class ImageGeneration(TaskData):
         shades = np.array(list(SHADES))[np.minimum((grey * len(SHADES)).astype(int), len(SHADES) - 1)]
         return "\n".join([self._title(self._features(image[None])[1][0]), *("".join(row).rstrip() for row in shades)])
 
+    def answer_line(self, answer: Batch) -> str:
+        """Returns the class that the classifier predicts, and its probability."""
+        return self._title(self._features(np.asarray(answer["image"])[:1])[1][0])
+
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the latent numbers."""
+        return (np.asarray(batch["latent"]),)
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns the latent numbers of one image. The generator attends at half of the image's resolution."""
+        positions = places(self.shape.image.width // 2, self.shape.image.height // 2)
+        return ModelExample((self.model_inputs(batch)[0][0],), {"image": (positions, positions)})
+
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns no symbols, because the input has none."""
         return {"source": [], "target": []}
@@ -231,7 +253,7 @@ class ImageGeneration(TaskData):
         }
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The names of the classifier's classes, as {"classes": [names]}."""
         return {"classes": list(self.classes)}
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data import repeats
-from attnlab.data.images import asked, images
-from attnlab.data.images.images import Labelled
+from attnlab.data.images import fashion, idx_files, inference
+from attnlab.data.images.labelled import Labelled, agreed
+from attnlab.data.images.sampling import divided
 from attnlab.data.io import files
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS
 from attnlab.data.rng import generator
 from attnlab.data.synthetic import figures
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.parts import paths, sizes
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.vision.pictures import Augmentation, ImageData
 
@@ -21,12 +22,12 @@ from attnlab.tasks.vision.pictures import Augmentation, ImageData
 class ImageTask(Task):
     """The base class of image classification tasks."""
 
-    def with_test(self, problem: Any, file: str) -> ImageData:
+    def with_test(self, problem: ImageData, file: str) -> ImageData:
         """Returns the data with the images of a file, a folder or a table as the test part.
 
-        See `attnlab.data.images.asked` for the formats.
+        See `attnlab.data.images.inference` for the formats.
         """
-        return problem.with_test(*asked.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
+        return problem.with_test(*inference.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class FashionMNIST(ImageTask):
 
     def load(self) -> ImageData:
         """Read the images. They are downloaded if they are not available locally."""
-        found = images.fashion()
-        train, valid = images.divided(found["train"], self.held)
-        return _problem(self, {"train": train, "valid": valid, "test": found["test"]}, images.CLASSES)
+        found = fashion.parts()
+        train, valid = divided(found["train"], self.held)
+        return _problem(self, {"train": train, "valid": valid, "test": found["test"]}, fashion.CLASSES)
 
 
 @dataclass(frozen=True)
@@ -106,22 +107,22 @@ class Images(ImageTask):
 
     def load(self) -> ImageData:
         """Read your files."""
-        names = {part: getattr(self, part) for part in PARTS}
+        names = paths(self)
         if names["train"] and not files.user_path(names["train"]).exists():
             raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
         if names["train"] and files.user_path(names["train"]).is_dir():
             names["test"] = names["test"] or names["train"]
-            if images.holds(names["train"], "valid"):
+            if idx_files.holds(names["train"], "valid"):
                 names["valid"] = names["valid"] or names["train"]
         for part in ("train", "test"):
             if not names[part]:
                 raise ValueError(f"task.{part}={names[part]!r} must be the path of a file or folder")
-        repeats.distinct({part: images.chosen(name, part) for part, name in names.items() if name})
-        parts = {part: images.read_user_images(name, part) for part, name in names.items() if name}
+        repeats.distinct({part: idx_files.chosen(name, part) for part, name in names.items() if name})
+        parts = {part: idx_files.read_user_images(name, part) for part, name in names.items() if name}
         called = {part: f"{name} ({part})" for part, name in names.items()}
-        classes = tuple(map(str, range(images.agreed(parts, called))))
+        classes = tuple(map(str, range(agreed(parts, called))))
         if "valid" not in parts:
-            parts["train"], parts["valid"] = images.divided(parts["train"], self.held)
+            parts["train"], parts["valid"] = divided(parts["train"], self.held)
         return _problem(self, parts, classes)
 
 
@@ -167,17 +168,17 @@ class Figures(ImageTask):
 
     def _drawn(self, n: int, part: str) -> Labelled:
         random = generator(self.seed, n)
-        return figures.figures(random, getattr(self, f"{part}_examples"), self.size, self.noise)
+        return figures.figures(random, sizes(self)[part], self.size, self.noise)
 
 
-def _problem(task: Any, parts: dict[str, Labelled], classes: tuple[str, ...]) -> ImageData:
+def _problem(task: FashionMNIST | Images | Figures, parts: dict[str, Labelled], classes: tuple[str, ...]) -> ImageData:
     return ImageData({part: parts[part] for part in PARTS}, classes, task.share, Augmentation(task.shift, task.flip))
 
 
-def _check(task: Any) -> None:
+def _check(task: FashionMNIST | Images | Figures) -> None:
     """Check the fields that the tasks have in common: fractions, and the shift of images."""
     if not 0 < task.share <= 1:
         raise ValueError(f"task.share={task.share} must be above 0 and at most 1")
-    if not 0 < getattr(task, "held", 0.5) < 1:
+    if not isinstance(task, Figures) and not 0 < task.held < 1:
         raise ValueError(f"task.held={task.held} must be above 0 and below 1")
     checks.counts(task, ["shift"], least=0, most=512)

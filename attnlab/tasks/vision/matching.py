@@ -5,9 +5,12 @@ See Carion et al. 2020, section 3.1. These are pure functions of one example. Th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attnlab.tasks.vision.boxes import corners, giou
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, Int
 
 # The weights of ‖b − b̂‖₁, of GIoU, and of the class of queries without an object (Carion et al. 2020, A.4 and
 # section 3.1).
@@ -17,18 +20,18 @@ L1, GIOU, NOTHING = 5.0, 2.0, 0.1
 class Costs(NamedTuple):
     """Sums over one example. The sums over a batch are divided by its weight or count."""
 
-    nats: Any
+    nats: Float[Array, ""]
     """The weighted cross-entropy of the classes in nats."""
-    weight: Any
+    weight: Float[Array, ""]
     """The sum of the weights of `nats`."""
-    l1: Any
+    l1: Float[Array, ""]
     """The sum of ‖b − b̂‖₁ over the true boxes."""
-    giou: Any
+    giou: Float[Array, ""]
     """The sum of 1 − GIoU over the true boxes."""
-    count: Any
+    count: Float[Array, ""]
     """The number of true boxes."""
 
-    def mean(self) -> dict[str, Any]:
+    def mean(self) -> dict[str, Array]:
         """Returns the means {"class", "l1", "giou"}, and "loss" with the weights of the paper.
 
         Means without terms are zero.
@@ -44,7 +47,12 @@ class Costs(NamedTuple):
         return means | {"loss": means["class"] + L1 * means["l1"] + GIOU * means["giou"]}
 
 
-def costs(scores: Any, boxes: Any, labels: Any, truth: Any) -> Costs:
+def costs(
+    scores: Float[Array, "Q classes+1"],
+    boxes: Float[Array, "Q 4"],
+    labels: Int[Array, " M"],
+    truth: Float[Array, "M 4"],
+) -> Costs:
     """Compute the costs of one image.
 
     Boxes are centred (x, y, width, height), in fractions of the image. The last class means "no object". There are at
@@ -71,7 +79,12 @@ def costs(scores: Any, boxes: Any, labels: Any, truth: Any) -> Costs:
     return Costs(*(each.sum() for each in sums))
 
 
-def match(scores: Any, boxes: Any, labels: Any, truth: Any) -> tuple[Any, Any]:
+def match(
+    scores: Float[Array, "Q classes+1"],
+    boxes: Float[Array, "Q 4"],
+    labels: Int[Array, " M"],
+    truth: Float[Array, "M 4"],
+) -> tuple[Int[Array, " M"], Int[Array, " M"]]:
     """Match queries with true boxes by the least total cost −p(class) + 5 ‖b − b̂‖₁ − 2 GIoU (eq. 1 and 2).
 
     No gradient flows through the matching. True boxes with label −1 are matched with the remaining queries.

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.example import ImageAxis, ModelExample, TaskMaps
+from attnlab.tasks.base.models import BoxModel
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Image, Row, TaskData
 from attnlab.tasks.vision.average_precision import Marks, average_precision
 from attnlab.tasks.vision.boxes import centred, corners
 from attnlab.tasks.vision.matching import Costs, costs
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 16  # images in an evaluation batch
 NONE = -1  # the label of a box that does not exist
@@ -62,6 +67,7 @@ class DetectionData(TaskData):
         DataError: If a part has no boxes.
     """
 
+    maps = TaskMaps("cross", "cross", answered=True)
     metric = Metric("ap50", "points", 0, 1, higher=True)
     more_metrics = (Metric("ap", "points", 0, 1, higher=True),)
 
@@ -93,14 +99,16 @@ class DetectionData(TaskData):
         random = generator(seed, step)
         return flipped(batch, *(random.random((2, size)) < 0.5))
 
-    def given(self, batch: Batch) -> Any:
+    def given(self, batch: Batch) -> Float[Array, "B H W 3"]:
         """Returns the normalised images [B H W 3] in float32, as the model receives them."""
         import jax.numpy as jnp
 
         mean, deviation = (x[None, None, None] for x in (self._mean, self._deviation))
         return (jnp.asarray(batch["image"]).astype(jnp.float32) - mean) / deviation
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+    def loss(
+        self, model: BoxModel, batch: Batch, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Compute the class, L1 and GIoU losses of matched boxes.
 
         Returns:
@@ -116,7 +124,7 @@ class DetectionData(TaskData):
         means = Costs(*(values.sum(axis=0) for values in each)).mean()
         return means.pop("loss").sum(), {name: values[-1] for name, values in means.items()}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
+    def answer(self, model: BoxModel, batch: Batch) -> Batch:
         """Returns {"boxes": [B Q 4] (left, top, right, bottom), "label": [B Q], "score": [B Q]}.
 
         The label is each query's most probable class, without "no object", and the score is its probability.
@@ -216,6 +224,24 @@ class DetectionData(TaskData):
                 lines.append(f"{self.classes[labels[n]]} ({scores[n]:.0%}) at {left}-{right}, {top}-{bottom}")
         return "; ".join(lines) or "nothing"
 
+    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
+        """Returns the normalised images."""
+        return (self.given(batch),)
+
+    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
+        """Returns one image. Queries are numbered; the report names the class of those with a score of at least .5."""
+        if answer is None:
+            raise ValueError("an example of object detection needs the model's answer, which names the queries")
+        label, score = (np.asarray(answer[name])[0].tolist() for name in ("label", "score"))
+        numbers = [str(n) for n in range(1, len(label) + 1)]
+        named = [
+            f"{n} {self.classes[kind]}" if sure >= SURE else n
+            for n, kind, sure in zip(numbers, label, score, strict=True)
+        ]
+        image = ImageAxis(*batch["image"].shape[1:3])
+        axes = {"encoder": (image, image), "among": (numbers, numbers), "cross": (numbers, image)}
+        return ModelExample((self.model_inputs(batch)[0][0],), axes, rows=tuple(named))
+
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns no symbols, because an image has none."""
         return {"source": [], "target": []}
@@ -240,11 +266,13 @@ class DetectionData(TaskData):
         return {caption: grid(list(np.asarray(batch["image"])), [], drawn, columns=4, side=3.0)}
 
     @property
-    def vocabulary(self) -> dict[str, Any]:
+    def vocabulary(self) -> dict[str, object]:
         """The names of the classes, as {"classes": [names]}."""
         return {"classes": list(self.classes)}
 
-    def _seen(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any]:
+    def _seen(
+        self, model: BoxModel, batch: Batch, keys: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "B L Q classes+1"], Float[Array, "B L Q 4"]]:
         """Returns the model's scores [B layers Q classes+1] and boxes [B layers Q 4], at least in float32."""
         import jax
         import jax.numpy as jnp

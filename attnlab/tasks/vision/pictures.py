@@ -6,22 +6,28 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from attnlab.data.batches import Buckets
-from attnlab.data.images import images
-from attnlab.data.images.images import Labelled
+from attnlab.data.images import photos, sampling
+from attnlab.data.images.labelled import Labelled, absent
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
+from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Classes, Image
 
+if TYPE_CHECKING:
+    import jax
+    from jaxtyping import Array, Float, PRNGKeyArray
+
+Arrays = TypeVar("Arrays", np.ndarray, "jax.Array")
 EXAMINED = 256  # images in an evaluation batch
 
 
@@ -67,20 +73,20 @@ class ImageData(ClassificationData):
         some = train.images[:: max(1, len(train.images) // 10_000)].astype(np.float32)
         level = some.mean(axis=(0, 1, 2), keepdims=True), some.std(axis=(0, 1, 2), keepdims=True)
         self._mean, self._deviation = level[0], np.maximum(level[1], 1)
-        self._rows = lru_cache(maxsize=64)(lambda seed: images.portion(train.labels, share, seed))
+        self._rows = lru_cache(maxsize=64)(lambda seed: sampling.portion(train.labels, share, seed))
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
         alike = {part: [hash(image.tobytes()) for image in held.images] for part, held in parts.items()}
-        self.notes = (*images.absent(parts, self.classes), *images.scarce(train, share), *repeated(alike))
+        self.notes = (*absent(parts, self.classes), *sampling.scarce(train, share), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Returns {"source": [B H W C] uint8, "label": [B] int32}."""
         rows = self._rows(seed)[self._order.batch(seed, step, size)[0]]
         train = self.parts["train"]
         random = generator(seed, step, *self._change)
-        return {"source": images.augmented(train.images[rows], random, *self._change), "label": train.labels[rows]}
+        return {"source": sampling.augmented(train.images[rows], random, *self._change), "label": train.labels[rows]}
 
-    def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
+    def scores(self, model: Classifier, batch: Batch, keys: PRNGKeyArray | None = None) -> Float[Array, "B classes"]:
         """Returns the model's scores of the classes, [B classes]. Images given as bytes are normalised here."""
         import jax.numpy as jnp
 
@@ -112,7 +118,7 @@ class ImageData(ClassificationData):
             part, n = found
             return {"source": self._given(self.parts[part].images[n : n + 1])}
         like = self.parts["train"].images.shape[1:]
-        return {"source": self._given(images.read(text.strip(), like)[None])}
+        return {"source": self._given(photos.read(text.strip(), like)[None])}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the numbers of the pixels. A model that reads patches has fewer positions."""
@@ -152,7 +158,7 @@ class ImageData(ClassificationData):
         right = f"{(predicted == truth).sum()} of {len(asked)} correct, otherwise the true class is in brackets"
         return {f"Test images: {right}": grid(list(shown.astype(np.uint8)), titles)}
 
-    def _given(self, held: Any) -> Any:
+    def _given(self, held: Arrays) -> Arrays:
         """Returns bytes [N H W C] as normalised float32 images. It takes numpy and JAX arrays."""
         return (held.astype(np.float32) - self._mean) / self._deviation
 

@@ -12,7 +12,7 @@ def tone(frequency: float, seconds: float = 0.2) -> np.ndarray:
     return np.sqrt(2) * np.sin(2 * np.pi * frequency * t).astype(np.float32)
 
 
-def test_mel_is_a_thousand_at_a_thousand_hertz_and_goes_back():
+def test_mel_is_1000_at_1000_hertz_and_is_inverted():
     assert mel(1000) == pytest.approx(1000, abs=0.02)
     assert mel(0) == 0
     np.testing.assert_allclose(hertz(mel(np.array([0.0, 55, 700, 4000]))), [0, 55, 700, 4000], atol=1e-9)

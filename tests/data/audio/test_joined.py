@@ -61,7 +61,7 @@ def test_a_recording_is_varied_within_bounds_and_not_at_all():
     assert varied(RANDOM, piece[:1], 0.9, 0).shape == (1, 6)
 
 
-def test_speed_and_shift_move_what_is_heard():
+def test_speed_and_shift_move_frames_and_bands():
     # A ramp over time is the same ramp at any speed; one over bands rises and falls with the shift.
     ramp = np.arange(21, dtype=np.float32)[:, None] * np.ones((1, 5), np.float32)
     slow = varied(np.random.default_rng(3), ramp, 0.5, 0)

@@ -29,7 +29,7 @@ def test_a_file_is_labelled_by_its_folder_or_by_its_name(tmp_path):
     assert notes == (f"{tmp_path}: 1 non-wav file is ignored",)
 
 
-def test_the_folder_that_one_is_in_is_read_as_by_its_path(tmp_path, monkeypatch):
+def test_the_current_folder_is_read_like_its_path(tmp_path, monkeypatch):
     for name in ("maybe/b.wav", "yes_a.wav"):
         put(tmp_path / name, tone(440, 8000))
     monkeypatch.chdir(tmp_path)
@@ -53,14 +53,14 @@ def test_a_class_may_be_a_link_and_a_file_that_is_gone_is_named(tmp_path):
         folder(str(tmp_path / "root"), 8000)
 
 
-def test_of_folders_in_folders_it_is_not_known_which_is_the_class(tmp_path):
+def test_nested_folders_are_refused(tmp_path):
     for name in ("yes/anna/1.wav", "no/anna/1.wav", "no/ben/1.wav"):
         put(tmp_path / name, tone(440, 8000))
     with pytest.raises(DataError, match=r"no/anna/1.wav is nested too deeply"):
         folder(str(tmp_path), 8000)
 
 
-def test_all_rates_and_depths_become_one(tmp_path):
+def test_all_rates_and_depths_are_converted(tmp_path):
     for n, (rate, depth) in enumerate([(8000, 16), (16_000, 24), (11_025, 8), (44_100, 32), (16_000, 16)]):
         put(tmp_path / "a" / f"{n}.wav", tone(440, rate), depth, rate)
     found, notes = folder(str(tmp_path), 8000)
@@ -103,7 +103,7 @@ def test_recordings_are_equally_loud_and_silence_stays_silent():
         (Wave(np.zeros(398, np.float32), 16_000), "lasts 0.025 seconds; it must last at least 0.025, one frame"),
     ],
 )
-def test_what_is_no_word_is_refused_by_its_name(wave, said):
+def test_an_invalid_recording_is_refused_by_name(wave, said):
     with pytest.raises(DataError, match=f"^a.wav .*{said}"):
         load_recording(wave, "a", "a.wav", 8000, 200)
 

@@ -108,7 +108,7 @@ def test_an_extensible_header_tells_the_same():
         (chunks((b"fmt ", format_of(rate=0)), (b"data", b"ab")), "at 0 Hz"),
     ],
 )
-def test_what_is_no_such_recording_is_refused(content, said):
+def test_an_unsupported_wav_file_is_refused(content, said):
     refused(content, said)
 
 

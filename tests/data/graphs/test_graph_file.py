@@ -27,7 +27,7 @@ def file(**changes):
     return held.getvalue()
 
 
-def test_a_graph_is_read_with_what_is_odd_in_it_said():
+def test_a_graph_is_read_with_notes_on_changes():
     graph = graph_file.read(file())
     assert graph.edges.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
     assert graph.entries.tolist() == [[0, 0], [0, 4], [1, 1], [2, 2]]
@@ -111,6 +111,6 @@ BAD = [
 
 
 @pytest.mark.parametrize(("changes", "words"), BAD)
-def test_what_cannot_be_names_the_array_and_the_place(changes, words):
+def test_an_invalid_graph_names_the_array_and_the_index(changes, words):
     with pytest.raises(DataError, match=words):
         graph_file.read(file(**changes))

@@ -46,7 +46,7 @@ def test_parts_have_so_many_of_each_class_and_no_node_in_common():
     assert (other["test"] != parts["test"]).any()
 
 
-def test_parts_that_cannot_be_say_so():
+def test_parts_that_are_too_large_are_refused():
     with pytest.raises(
         DataError, match=r"'class 0' has 19 nodes \(the first is node 3\), fewer than task.each=50"
     ) as told:
@@ -90,7 +90,7 @@ def test_a_split_is_read_by_name(tmp_path):
         ("3\ttrain\n4\tvalid\n", "no node is in test"),
     ],
 )
-def test_a_split_that_cannot_be_names_the_line(tmp_path, lines, words):
+def test_an_invalid_split_names_the_line(tmp_path, lines, words):
     file = tmp_path / "split.tsv"
     file.write_text(lines)
     unknown = replace(GRAPH, labels=np.where(np.arange(60) < 1, -1, GRAPH.labels))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnlab.data.images import images, photos, scenes
+from attnlab.data.images import photos, scenes
 from attnlab.data.io.files import DataError
+from tests.data.images.test_idx_files import drawn
 
 
 def saved(picture, kind="PNG", **more):
@@ -39,14 +40,31 @@ def turned(orientation):
         (saved(Image.new("L", (5, 4)), "GIF"), r"a\.png is damaged or not a JPEG or PNG: it begins with b'GIF87a"),
     ],
 )
-def test_what_would_be_misread_is_refused_alone_and_with_boxes(tmp_path, content, words):
+def test_an_image_that_would_be_misread_is_refused_with_and_without_boxes(tmp_path, content, words):
     (tmp_path / "a.png").write_bytes(content)
     with pytest.raises(DataError, match=words):
-        images.read(str(tmp_path / "a.png"), (4, 5, 1))
+        photos.read(str(tmp_path / "a.png"), (4, 5, 1))
     with pytest.raises(DataError, match=words):
         scenes.picture(tmp_path / "a.png", "a.png", (4, 5))
 
 
 @pytest.mark.parametrize("content", [clear(255), turned(1)])
-def test_what_is_wholly_there_and_upright_is_read(content):
+def test_an_opaque_upright_image_is_read(content):
     assert photos.opened(content, "a").size == (5, 4)
+
+
+def test_a_picture_in_a_file(tmp_path):
+    pixels = drawn(1, (4, 5, 3))[0][0]
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(photos.read(str(tmp_path / "a.png"), (4, 5, 3)), pixels)
+    assert photos.read(str(tmp_path / "a.png"), (4, 5, 1)).shape == (4, 5, 1)
+    with pytest.raises(DataError, match=r"a.png has 4 × 5 pixels; expected 5 × 4"):
+        photos.read(str(tmp_path / "a.png"), (5, 4, 1))
+    (tmp_path / "b.png").write_bytes(b"no picture")
+    for name, words in {
+        "b.png": "is damaged or not a JPEG or PNG",
+        "gone.png": "No such file",
+        "": "Is a directory",
+    }.items():
+        with pytest.raises(DataError, match=words):
+            photos.read(str(tmp_path / name), (4, 5, 1))

@@ -110,7 +110,7 @@ def test_an_image_may_have_no_boxes():
         (("a", 60, 40, "dog", 1, 1, 2), r"line 2: 8 columns expected, 7 found"),
     ],
 )
-def test_a_line_that_cannot_be_is_named(line, said):
+def test_an_invalid_line_is_named(line, said):
     with pytest.raises(DataError, match=said):
         read(line)
 
@@ -123,7 +123,7 @@ def test_columns_stand_in_any_order_and_the_size_may_be_left_out():
             rows(head=head)
 
 
-def test_white_space_around_a_name_is_none_of_it():
+def test_white_space_around_a_name_is_ignored():
     found = rows(("a", 60, 40, "dog", 1, 2, 3, 4), (" a ", "60 ", 40, "dog ", 1, 2, 3, " 4"))
     assert {row[1:] for row in found} == {found[0][1:]}
 
@@ -172,7 +172,7 @@ def test_two_images_of_one_name_are_refused():
         pictures({"x/a.jpg": b"", "y/a.png": b""}, "x")
 
 
-def test_what_macos_packs_besides_is_passed_over_in_an_archive_and_in_a_folder(tmp_path):
+def test_files_that_macos_adds_are_ignored(tmp_path):
     names = ("set/a.jpg", "__MACOSX/set/._a.jpg", "set/.DS_Store", "set/._boxes.tsv", "set/boxes.tsv")
     with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
         for name in names:

@@ -143,7 +143,7 @@ def test_names_that_are_one_file_twice_or_file_and_folder_are_refused(make, recw
 
 
 @every
-def test_more_than_there_is_room_for_is_given_up(make, monkeypatch):
+def test_an_archive_that_unpacks_to_too_much_is_refused(make, monkeypatch):
     monkeypatch.setattr(files, "FREE", 1 << 12)
     monkeypatch.setattr(files, "RATIO", 3)
     if make is MAKERS["tar"] or make is MAKERS["stored zip"]:
@@ -154,7 +154,7 @@ def test_more_than_there_is_room_for_is_given_up(make, monkeypatch):
 
 
 @every
-def test_more_members_than_any_data_set_has_are_given_up(make, monkeypatch):
+def test_an_archive_with_too_many_members_is_refused(make, monkeypatch):
     monkeypatch.setattr(archives, "MEMBERS", 5)
     assert len(archives.members(make(*[(f"{n}", b"") for n in range(5)]))) == 5
     refused(make(*[(f"{n}", b"") for n in range(6)]), "more than 5 files")
@@ -170,7 +170,7 @@ def sized(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [2**60, 2**40, 4096, -512, -1])
-def test_a_size_that_lies_is_refused(size):
+def test_a_wrong_size_in_a_header_is_refused(size):
     refused(sized(size), "but its header gives|not a regular file|damaged")
     refused(gzip.compress(sized(size)), "but its header gives|not a regular file|damaged")
 

@@ -51,7 +51,7 @@ def refused(read, content: bytes, match: str) -> None:
     assert len(str(error.value)) < 300
 
 
-def test_what_the_helpers_make_is_good():
+def test_the_helpers_write_valid_files():
     np.testing.assert_array_equal(arrays.npy(headed(fields())), FLAT)
     np.testing.assert_array_equal(arrays.npy(headed(fields(), version=b"\2\0")), FLAT)
 
@@ -175,13 +175,13 @@ def test_a_file_cut_anywhere_in_its_head_is_refused(length):
     refused(arrays.npy, saved(FLAT)[:length], "npy")
 
 
-def test_lengths_and_versions_that_lie_are_refused():
+def test_wrong_lengths_and_versions_are_refused():
     refused(arrays.npy, b"\x93NUMPY\2\0\xff\xff\xff\xff" + fields().encode(), "npy header of 4294967295 bytes")
     refused(arrays.npy, b"\x93NUMPY\3\0" + saved(FLAT)[8:], "version 3.0")
     refused(arrays.npy, b"\x93NUMPY\xff\xff" + saved(FLAT)[8:], "version 255.255")
 
 
-def test_what_no_element_can_be_is_refused():
+def test_invalid_elements_are_refused():
     refused(arrays.npy, headed(fields("'|b1'"), b"\0\1\2\1\0\1"), "invalid elements of type bool")
     refused(arrays.npy, headed(fields("'<U1'", shape="(1,)"), b"\0\0\x11\0"), "invalid elements of type str")
     refused(arrays.npy, headed(fields("'>U1'", shape="(1,)"), b"\0\x11\0\0"), "invalid elements of type str")
@@ -213,7 +213,7 @@ def test_an_idx_file_that_is_wrong_is_refused(content, said):
     refused(arrays.idx, content, said)
 
 
-def test_a_gzipped_bomb_is_given_up(monkeypatch):
+def test_a_gzipped_bomb_is_refused(monkeypatch):
     monkeypatch.setattr("attnlab.data.io.files.FREE", 1 << 12)
     monkeypatch.setattr("attnlab.data.io.files.RATIO", 10)
     bomb = gzip.compress(b"\0\0\x08\1\0\1\0\0" + b"\0" * (1 << 16))

@@ -53,7 +53,7 @@ def test_the_cache_is_looked_in_last(root):
     assert BUNDLE.find()[0] == root / "cache/attnlab/set"
 
 
-def test_what_is_missing_or_another_is_said(root):
+def test_a_missing_or_altered_bundle_is_reported(root):
     with pytest.raises(
         DataError, match=r"^set is missing: looked in .*data.set, .*set; it is not served .*git clone http"
     ):

@@ -14,7 +14,7 @@ def found(root):
     return [path.relative_to(root).as_posix() for path in files(root)]
 
 
-def test_what_lies_behind_links_is_found_under_their_names(tmp_path):
+def test_files_behind_links_are_found(tmp_path):
     put(tmp_path / "elsewhere", "1", "deeper/2")
     put(tmp_path / "root", "a/1", "c/1")
     (tmp_path / "root" / "b").symlink_to(tmp_path / "elsewhere")
@@ -24,7 +24,7 @@ def test_what_lies_behind_links_is_found_under_their_names(tmp_path):
     assert found(tmp_path / "root") == ["a/1", "b/1", "b/deeper/2", "c/1", "d", "e/1"]
 
 
-def test_hidden_names_are_passed_over(tmp_path):
+def test_hidden_names_are_ignored(tmp_path):
     put(tmp_path / ".root", "a/1", "a/.1", ".git/1", "__MACOSX/a/1", "._a")
     (tmp_path / ".root" / ".loop").symlink_to(tmp_path)
     assert found(tmp_path / ".root") == ["a/1"]
@@ -38,7 +38,7 @@ def test_a_link_that_leads_to_a_folder_around_it_is_refused_by_name(tmp_path, ta
         files(tmp_path / "root")
 
 
-def test_so_are_two_folders_that_lead_to_one_another(tmp_path):
+def test_two_folders_that_link_to_each_other_are_refused(tmp_path):
     put(tmp_path / "root", "a/1", "b/1")
     for one, other in ("ab", "ba"):
         (tmp_path / "root" / one / "link").symlink_to(tmp_path / "root" / other)
@@ -46,7 +46,7 @@ def test_so_are_two_folders_that_lead_to_one_another(tmp_path):
         files(tmp_path / "root")
 
 
-def test_a_link_that_leads_nowhere_is_a_file_to_be_named_by_who_reads_it(tmp_path):
+def test_a_broken_link_is_listed(tmp_path):
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     assert found(tmp_path) == ["gone"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.data.io.files import Source
+from attnlab.data.io.published import Source
 from attnlab.data.io.sources import SOURCES, data
 
 
@@ -18,7 +18,7 @@ def test_sources_are_whole_and_distinct():
                 assert source.size > 0
 
 
-def test_what_no_address_serves_is_told_how_to_be_had(monkeypatch, tmp_path):
+def test_a_set_that_is_not_served_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     ((_, _, status, path),) = data(["fsdd"])
     assert path is None

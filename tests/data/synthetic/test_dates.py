@@ -47,7 +47,7 @@ def test_what_is_written(language, form, written):
     assert dates.write(date(2024, 3, 5), form, language) == written
 
 
-def test_writing_is_babels_but_for_digits_and_spaces():
+def test_writing_equals_babel_except_digits_and_spaces():
     from babel.dates import format_date
 
     for language in LANGUAGES:
@@ -58,7 +58,7 @@ def test_writing_is_babels_but_for_digits_and_spaces():
             assert digits == dates.plain(format_date(day, form, locale=language))
 
 
-def test_plain_is_what_is_typed():
+def test_plain_returns_typed_text():
     assert dates.plain(" 5.\u00a0ledna\u202f2024\t") == "5. ledna 2024"
     assert dates.plain("5\u200f/\u200e3") == "5/3"
     assert dates.plain("a\u0301") == "á"

@@ -24,7 +24,7 @@ def test_boxes_are_exact_and_inside(monkeypatch):
     assert {int(scene.labels[0]) for scene in found} == {0, 1, 2}
 
 
-def test_as_many_as_asked_for_apart_and_of_one_seed():
+def test_figures_are_as_many_as_requested_apart_and_a_function_of_the_seed():
     found = discs.draw(generator(), 40, (48, 64), 5).scenes
     counts = [len(scene.boxes) for scene in found]
     assert min(counts) == 1
@@ -36,5 +36,5 @@ def test_as_many_as_asked_for_apart_and_of_one_seed():
     assert discs.draw(generator(1), 1, (48, 64), 5).scenes[0].digest != found[0].digest
 
 
-def test_where_there_is_no_place_left_there_are_fewer():
+def test_fewer_figures_are_drawn_without_room():
     assert len(discs.draw(generator(), 1, (16, 16), 64).scenes[0].boxes) < 64

@@ -25,7 +25,7 @@ def test_they_lie_within_the_image():
     assert np.ptp((pixels > 60).sum(axis=(1, 2))) > 40
 
 
-def test_noise_is_as_large_as_it_is_said():
+def test_noise_has_the_given_size():
     assert drawn(noise=0.0).images[:, 0, 0].max() == 0
     corner = figures(np.random.default_rng(0), 4000, 16, 0.1).images[:, 0, 0, 0] / 255
     # Half of it is cut off at zero: the mean of what is left is 0.1/√(2π).

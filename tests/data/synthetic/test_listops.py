@@ -29,12 +29,12 @@ def generator(seed=0):
         ("[SM [SM 9 9 ] [MED 8 [MAX 1 7 ] 2 ] [MIN 6 ] ]", 1),  # 8 + 7 + 6
     ],
 )
-def test_what_expressions_come_to(text, value):
+def test_values_of_expressions(text, value):
     assert evaluate(text.split()) == value
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=10))
-def test_each_operator_is_what_numpy_says(values):
+def test_operators_equal_numpy(values):
     told = {
         "[MIN": np.min(values), "[MAX": np.max(values), "[SM": np.sum(values) % 10, "[MED": int(np.median(values)),
     }  # fmt: skip
@@ -56,7 +56,7 @@ def test_each_operator_is_what_numpy_says(values):
         ("[MAX 1 ² ]", "'²' at position 3 is not a digit"),
     ],
 )
-def test_what_is_no_expression_is_refused_with_its_place(text, words):
+def test_an_invalid_expression_is_refused_with_its_position(text, words):
     with pytest.raises(ValueError, match=words):
         evaluate(text.split())
 

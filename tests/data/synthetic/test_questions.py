@@ -29,7 +29,7 @@ def test_kinds_take_turns():
     assert [kind for _, (kind,), _ in examples[:12]] == 2 * list(questions.KINDS)
 
 
-def test_more_than_there_are_cannot_be_had():
+def test_more_questions_than_the_grammar_has_are_refused():
     with pytest.raises(
         DataError, match=r"^10110 different questions are requested, but the grammar generates at most \d{4}$"
     ):

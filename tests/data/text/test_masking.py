@@ -14,7 +14,7 @@ def sentences(count, width):
     return np.where(np.arange(width) < rng.integers(0, width + 1, (count, 1)), source, PAD).astype(np.int32)
 
 
-def test_what_is_not_asked_for_is_untouched_and_answers_tell_what_stood_there():
+def test_unselected_words_are_unchanged_and_answers_are_the_original_words():
     source = sentences(500, 24)
     before = source.copy()
     found = MASKING.hide(source, rng)
@@ -51,7 +51,7 @@ def test_of_twenty_words_three_are_asked_for_80_of_100_masked_10_swapped_10_seen
     assert np.abs(np.bincount(found["places"].ravel(), minlength=20) - 600).max() < 120
 
 
-def test_what_cannot_be_asked_for_never_is():
+def test_padding_and_marks_are_never_selected():
     source = np.array([[203, 203, 0, 0], [203, 7, 0, 0]], np.int32)
     for _ in range(20):
         found = MASKING.hide(source, rng)
@@ -61,6 +61,6 @@ def test_what_cannot_be_asked_for_never_is():
 
 
 @pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"end": 3}])
-def test_what_hides_nothing_is_refused(wrong):
+def test_a_share_that_hides_nothing_is_refused(wrong):
     with pytest.raises(ValueError, match=r"share=.* must be above 0"):
         Masking(**{"mask": 9, "first": 3, "end": 8} | wrong)

@@ -3,8 +3,8 @@ import hashlib
 
 import pytest
 
-from attnlab.data.io import files
-from attnlab.data.io.files import DataError, Source
+from attnlab.data.io.files import DataError
+from attnlab.data.io.published import Source, read
 from attnlab.data.text import moses, multi30k
 
 
@@ -75,7 +75,7 @@ def test_what_a_person_types_becomes_what_the_tokenised_text_holds(published, la
         ("en", "", ""),
     ],
 )
-def test_marks_stand_apart(language, typed, held):
+def test_marks_are_separated(language, typed, held):
     assert moses.tokenised(typed, language) == held
     assert moses.tokenised(held, language) == held
 
@@ -94,7 +94,7 @@ def test_a_raw_file_is_known_by_its_packed_bytes(monkeypatch, tmp_path):
     (folder / "own.gz").write_bytes(packed)
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     monkeypatch.setattr(multi30k, "SOURCES", {"own.gz": known})
-    assert files.read(known) == packed
+    assert read(known) == packed
     pairs = multi30k._pairs("own", "own")
     assert [example.source for example in pairs] == ["Ein Hund\t.", "Zwei\u2028Hunde"]
     (folder / "own.gz").write_bytes(packed[:-1])

@@ -1,26 +1,12 @@
-import gzip
-
 import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text import parallel
+from attnlab.data.text.corpus import Limit
 from attnlab.data.text.example import Example
-from attnlab.data.text.parallel import Limit
 
 TABLE = "ein hund\ta dog\nzwei katzen\ttwo cats\n"
 PAIRS = [Example("ein hund", ("a dog",)), Example("zwei katzen", ("two cats",))]
-
-
-@pytest.fixture
-def write(tmp_path):
-    """A function: the path of a file with this content."""
-
-    def write(name, content):
-        content = content.encode() if isinstance(content, str) else content
-        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        return str(tmp_path / name)
-
-    return write
 
 
 @pytest.fixture
@@ -57,7 +43,7 @@ def test_two_files_line_by_line_either_of_them_gzipped(write):
         TABLE.replace("\t", "  \t "),
     ],
 )
-def test_what_editors_leave_is_accepted(write, two, table):
+def test_byte_order_marks_and_line_ends_of_editors_are_accepted(write, two, table):
     assert parallel.pairs(write("own.tsv", table)).examples == PAIRS
     bom = "\ufeff" * table.startswith("\ufeff")
     rows = [row.split("\t") for row in table.removeprefix("\ufeff").splitlines(keepends=True)]

@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from attnlab.data.io.files import DataError, Source
+from attnlab.data.io.files import DataError
+from attnlab.data.io.published import Source
 from attnlab.data.text import scan
 from attnlab.tasks import Scan
 
@@ -75,7 +76,7 @@ def serve(monkeypatch, tmp_path):
             (tmp_path / "scan" / f"{file}.gz").write_bytes(gzip.compress(bytes_))
             known.append(Source("scan", file, hashlib.sha256(bytes_).hexdigest(), len(bytes_), "https://x"))
         monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
-        monkeypatch.setattr(scan, "SOURCES", tuple(known))
+        monkeypatch.setattr(scan, "SOURCES", {source.file: source for source in known})
 
     return write
 

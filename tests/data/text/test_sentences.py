@@ -1,27 +1,14 @@
-import gzip
 from collections import Counter
 
 import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text import sentences
+from attnlab.data.text.corpus import Limit
 from attnlab.data.text.example import Example
-from attnlab.data.text.parallel import Limit
 
 LINES = "good a fine film\nbad\tdull  and long\n\ngood so short\n"
 EXAMPLES = [Example("a fine film", ("good",)), Example("dull and long", ("bad",)), Example("so short", ("good",))]
-
-
-@pytest.fixture
-def write(tmp_path):
-    """A function: the path of a file with this content."""
-
-    def write(name, content):
-        content = content.encode() if isinstance(content, str) else content
-        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        return str(tmp_path / name)
-
-    return write
 
 
 def test_the_questions_of_trec(published):
@@ -145,7 +132,7 @@ def test_classes_of_the_parts_are_compared(write):
         sentences.compared({"train": train, "valid": train, "test": strange})
 
 
-def test_a_heading_among_the_sentences_is_asked_about(write):
+def test_a_heading_among_the_sentences_is_noted(write):
     def notes(rows: str) -> list[str]:
         found = sentences.corpus(write("headed.txt", rows))
         return sentences.compared(dict.fromkeys(("train", "valid", "test"), found))

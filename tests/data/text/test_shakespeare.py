@@ -1,4 +1,4 @@
-from attnlab.data.io.files import read
+from attnlab.data.io.published import read
 from attnlab.data.text import shakespeare
 
 

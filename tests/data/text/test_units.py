@@ -32,7 +32,7 @@ texts = st.text(SEEN, max_size=30)
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: repr(codec.units))
-def test_what_was_learned_from_comes_back(codec):
+def test_fitted_text_is_restored(codec):
     lower = getattr(codec.units, "lower", False)
     for line in LINES:
         written = line if isinstance(codec.units, Bytes) else codecs.normalize(line, lower)
@@ -49,7 +49,7 @@ def test_what_was_learned_from_comes_back(codec):
 @example("  der  hund ")
 @example("\tder\t\tহund"[:5])
 @example("▁ der▁hund")
-def test_any_text_of_seen_characters_comes_back(codec, text):
+def test_any_text_of_known_characters_is_restored(codec, text):
     written = codecs.normalize(text, getattr(codec.units, "lower", False))
     # Marks that were seen on one letter may make one with another that was not.
     if set(written) <= {*SEEN}:
@@ -58,7 +58,7 @@ def test_any_text_of_seen_characters_comes_back(codec, text):
 
 @given(st.text())
 @example("👩\u200d🚀 e\u0301 \u202eשלום\u202c \x00\x07\x85\u2028")
-def test_bytes_give_any_text_back(text):
+def test_bytes_restore_any_text(text):
     codec = Bytes().fit()
     ids = codec.encode(text)
     assert len(ids) == len(text.encode())
@@ -74,7 +74,7 @@ def test_bytes_are_256_and_bytes_of_no_character_are_shown():
     assert codec.decode([codec.encode("é")[0], *codec.encode("a")]) == "\ufffda"
 
 
-def test_half_a_character_is_refused():
+def test_an_unpaired_surrogate_is_refused():
     with pytest.raises(DataError, match=r"U\+D800 at position 2"):
         Bytes().fit().encode("a\ud800")
     for codec in (CODECS[0], *BPE):
@@ -96,7 +96,7 @@ def test_merges_by_hand():
     assert codec.vocabulary.decode(codec.encode("ab aa b")) == (" ab", " a", "a", " ", "b")
 
 
-def test_the_first_word_is_written_as_any_other():
+def test_the_first_word_is_encoded_like_any_other():
     codec = Bpe(size=60).fit(["der hund und der hund"] * 4)
     assert codec.encode("hund der hund")[0] == codec.encode("hund der hund")[-1]
 
@@ -141,7 +141,7 @@ def test_lower_case_is_the_same_text():
 
 
 @pytest.mark.parametrize("codec", [CODECS[0], *BPE], ids=lambda codec: repr(codec.units))
-def test_two_ways_to_write_a_letter_are_one(codec):
+def test_two_unicode_forms_of_a_letter_are_equal(codec):
     apart = unicodedata.normalize("NFD", "läuft")
     assert apart != "läuft"
     assert codec.encode(apart) == codec.encode("läuft")
@@ -173,13 +173,13 @@ def test_there_must_be_text_to_learn_from(kind, sentences):
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: repr(codec.units))
-def test_json_gives_the_codec_back(codec):
+def test_json_restores_the_tokenizer(codec):
     again = units.from_json(json.loads(json.dumps(codec.to_json(), ensure_ascii=False)))
     assert again == codec
     assert [again.encode(line) for line in LINES] == [codec.encode(line) for line in LINES]
 
 
-def test_other_sentences_are_another_codec():
+def test_other_sentences_give_another_tokenizer():
     for kind in (Characters(), Words(), Bpe(size=300)):
         assert kind.fit(LINES) != kind.fit(LINES[:2])
     assert Bpe(size=300).fit(LINES[:2]) != Bpe(size=300, lower=True).fit(LINES[:2])
@@ -214,7 +214,7 @@ def test_broken_json_is_one_line_that_names_the_file(kind, change):
 
 
 @pytest.mark.parametrize("content", [None, [], "bpe", {}])
-def test_what_is_no_codec_is_refused(content):
+def test_an_invalid_tokenizer_is_refused(content):
     with pytest.raises(DataError, match=r"must be one of characters, bytes, words, bpe"):
         units.from_json(content)
 

@@ -65,12 +65,12 @@ def test_a_control_character_breaks_no_line():
     assert "U+000A" in str(error.value)
 
 
-def test_known_leaves_out_the_rest():
+def test_known_leaves_out_unknown_symbols():
     assert Vocabulary.of(["abc"]).known("xaybz") == ["a", "b"]
 
 
 @pytest.mark.parametrize("wrong", [("a", "a"), ("a", "")])
-def test_symbols_must_differ_and_be_something(wrong):
+def test_symbols_must_be_unique_and_not_empty(wrong):
     with pytest.raises(ValueError, match="must be unique"):
         Vocabulary(wrong)
 
@@ -84,6 +84,6 @@ def test_a_saved_vocabulary_is_read():
 
 
 @pytest.mark.parametrize("content", [None, "abc", {}, [1], ["a", "a"], ["a", ""]])
-def test_what_is_none_is_refused(content):
+def test_an_invalid_vocabulary_is_refused(content):
     with pytest.raises(DataError, match=r"^vocabulary\.json"):
         Vocabulary.from_json(content, "vocabulary.json")

@@ -16,7 +16,7 @@ def test_a_file_without_words_is_named():
         words.group([], "mine.tsv")
 
 
-def test_ones_own_file_plain_or_gzipped(tmp_path):
+def test_your_own_file_plain_or_gzipped(tmp_path):
     table = "ház\th aː z\nfa\tf ɒ\nfa\tf aː\n"
     plain, packed = tmp_path / "own.tsv", tmp_path / "own.tsv.gz"
     plain.write_text(table, encoding="utf-8")
@@ -39,7 +39,7 @@ def test_words_and_phones_alone_are_left_out_where_their_numbers_are_asked_for(t
             words.read_user_file(str(own), rows)
 
 
-def test_a_byte_order_mark_is_no_letter(tmp_path):
+def test_a_byte_order_mark_is_ignored(tmp_path):
     own = tmp_path / "own.tsv"
     own.write_text("\ufeffház\th aː z\n", encoding="utf-8")
     assert [example.source for example in words.read_user_file(str(own), sigmorphon.rows)] == ["ház"]
@@ -47,7 +47,7 @@ def test_a_byte_order_mark_is_no_letter(tmp_path):
     assert [example.source for example in words.read_user_file(str(own), cmudict.rows)] == ["haz"]
 
 
-def test_ones_own_file_that_is_missing_damaged_or_of_another_encoding(tmp_path):
+def test_your_own_file_that_is_missing_damaged_or_of_another_encoding(tmp_path):
     with pytest.raises(DataError, match=r"none\.dict cannot be read: No such file"):
         words.read_user_file(str(tmp_path / "none.dict"), cmudict.rows)
     packed = tmp_path / "cut.dict.gz"

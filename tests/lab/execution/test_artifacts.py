@@ -1,4 +1,4 @@
-"""What is only looked at costs no result: maps, pictures, answers and the page."""
+"""A failure to write maps, pictures, answers or the page does not affect the result."""
 
 import json
 from dataclasses import replace
@@ -14,6 +14,8 @@ from attnlab.lab.execution.artifacts import TRIES
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
+from attnlab.models import Language
+from attnlab.tasks import Recall
 from tests.gated import Gated
 from tests.lab.noted import Noted
 from tests.small import EXPERIMENT, TINY
@@ -27,7 +29,7 @@ def gated(monkeypatch):
     return Study(replace(EXPERIMENT, model=model), name="gated")
 
 
-def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
+def test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps(tmp_path, gated):
     progress = Noted()
     results = run(gated, tmp_path, progress=progress)
     folder = RunFolder(tmp_path / "gated" / "base")
@@ -42,6 +44,7 @@ def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
 
 
 STUDY = Study(change(EXPERIMENT, **TINY | {"train.steps": 8}), name="small")
+RECALL = Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=6)
 
 
 def broken(error, *arguments):
@@ -49,7 +52,7 @@ def broken(error, *arguments):
 
 
 def same(folder, other):
-    """Whether two runs left the same result, but for what the clock and the machine say."""
+    """Whether two runs have the same result, apart from times and memory."""
     of = [RunFolder(one / "small" / "base") for one in (folder, other)]
     noise = ("seconds", "compile_seconds", "seconds_per_step", "peak_memory", "memory_bytes")
     results = [{name: value for name, value in one.read("result").items() if name not in noise} for one in of]
@@ -57,7 +60,7 @@ def same(folder, other):
 
 
 @pytest.mark.parametrize("what", ["snapshots", "answer_pictures", "write_answers"])
-def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeypatch, what):
+def test_a_failure_to_draw_is_noted_and_the_result_is_complete(tmp_path, monkeypatch, what):
     monkeypatch.setattr(artifacts, what, partial(broken, RuntimeError("no such font")))
     progress = Noted()
     assert run(STUDY, tmp_path, progress=progress).code == 0
@@ -73,8 +76,8 @@ def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeyp
     assert progress.notes[-1] == f"base: already finished, in {folder.path}"
 
 
-def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, monkeypatch):
-    study = Study(EXPERIMENT, name="small")
+def test_a_run_stopped_while_drawing_keeps_its_result_and_draws_when_resumed(tmp_path, monkeypatch):
+    study = Study(change(EXPERIMENT, task=RECALL, model=Language(width=4, heads=1, layers=1)), name="small")
     run(study, tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr(artifacts, "snapshots", partial(broken, KeyboardInterrupt()))
@@ -91,7 +94,7 @@ def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, m
     assert not folder.artifacts_pending.exists()
 
 
-def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path, monkeypatch):
+def test_drawing_is_skipped_after_it_ended_the_process_several_times(tmp_path, monkeypatch):
     monkeypatch.setattr(artifacts, "snapshots", partial(broken, KeyboardInterrupt()))
     for _ in range(TRIES):
         with pytest.raises(KeyboardInterrupt):
@@ -102,7 +105,7 @@ def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path
     assert progress.notes[-1] == f"base: the process ended {TRIES} times while drawing the maps, so they are skipped"
 
 
-def test_without_its_checkpoint_nothing_is_trained_again_to_draw(tmp_path, monkeypatch):
+def test_missing_artifacts_without_a_checkpoint_do_not_train_again(tmp_path, monkeypatch):
     run(STUDY, tmp_path)
     folder = RunFolder(tmp_path / "small" / "base")
     before = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
@@ -123,7 +126,7 @@ def test_costs_that_cannot_be_counted_are_left_out(tmp_path, monkeypatch):
     assert [line for line in progress.notes if "the costs cannot be computed" in line]
 
 
-def test_a_page_that_cannot_be_made_costs_no_result(tmp_path, monkeypatch, capsys):
+def test_results_are_kept_if_the_page_cannot_be_written(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("attnlab.lab.launch.report", partial(broken, RuntimeError("no such font")))
     progress = Noted()
     results = run(STUDY, tmp_path, progress=progress)
@@ -137,7 +140,7 @@ def test_a_page_that_cannot_be_made_costs_no_result(tmp_path, monkeypatch, capsy
         run(both, tmp_path)
 
 
-def test_pictures_that_cannot_be_drawn_leave_the_page(tmp_path, monkeypatch, capsys):
+def test_the_page_is_written_if_pictures_cannot_be_drawn(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("attnlab.lab.reporting.png.answer", partial(broken, RuntimeError("no such font")))
     results = run(STUDY, tmp_path)
     assert results.code == 0

@@ -1,10 +1,10 @@
 import pytest
 
-from attnlab.lab.execution.eta import Course, throughput
+from attnlab.lab.execution.eta import Eta
 
 
 class Clock:
-    """A clock that a test turns by hand."""
+    """A clock that a test sets."""
 
     now = 0.0
 
@@ -17,32 +17,32 @@ def clock():
     return Clock()
 
 
-def test_time_left_counts_the_variants_to_come(clock):
-    course = Course(clock)
-    course.variant("softmax", 100, later=60)
-    course.advance(10, None)
-    assert course.remaining is None
-    assert throughput(course) == []
+def test_time_left_includes_later_variants(clock):
+    eta = Eta(clock)
+    eta.begin(100, later=60)
+    eta.advance(10)
+    assert eta.remaining is None
+    assert eta.words() == []
     clock.now = 5.0
-    course.advance(20, None)
-    assert course.speed == pytest.approx(2.0)
-    assert course.remaining == pytest.approx((80 + 60) / 2)
-    assert throughput(course) == ["2 steps/s", "1 min 10 s left"]
+    eta.advance(20)
+    assert eta.speed == pytest.approx(2.0)
+    assert eta.remaining == pytest.approx((80 + 60) / 2)
+    assert eta.words() == ["2 steps/s", "1 min 10 s left"]
 
 
-def test_the_speed_before_serves_until_there_is_another(clock):
-    course = Course(clock)
-    course.variant("softmax", 100)
-    course.advance(100, 4.0)
-    course.variant("linear", 100, 60)
-    assert course.remaining == pytest.approx(10)
+def test_the_speed_of_the_previous_variant_is_used_until_a_new_one_is_measured(clock):
+    eta = Eta(clock)
+    eta.begin(100)
+    eta.advance(100, 4.0)
+    eta.begin(100, 60)
+    assert eta.remaining == pytest.approx(10)
 
 
 def test_compilation_is_not_counted_as_training(clock):
-    course = Course(clock)
-    course.variant("softmax", 100)
+    eta = Eta(clock)
+    eta.begin(100)
     clock.now = 50.0
-    course.advance(8, None)
+    eta.advance(8)
     clock.now = 51.0
-    course.advance(16, None)
-    assert course.speed == pytest.approx(8)
+    eta.advance(16)
+    assert eta.speed == pytest.approx(8)

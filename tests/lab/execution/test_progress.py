@@ -4,14 +4,15 @@ import re
 import pytest
 from rich.console import Console
 
-from attnlab.lab.execution.live_bar import Terminal, fitted
+from attnlab.lab.execution.live_bar import Terminal
 from attnlab.lab.execution.log_lines import Plain
 from attnlab.lab.execution.progress import choose
+from attnlab.tasks.base.metrics import EXACT_MATCH
 from attnlab.training.progress import Progress, Silent
 
 
 class Clock:
-    """A clock that a test turns by hand."""
+    """A clock that a test sets."""
 
     now = 0.0
 
@@ -20,7 +21,7 @@ class Clock:
 
 
 def train(progress: Progress, clock, variants=("softmax", "linear")):
-    """A run of two variants, 40 steps each, a second for a step."""
+    """Report the events of variants of 40 steps, one second a step."""
     for index, name in enumerate(variants):
         progress.variant(name, index, len(variants), 40, done_steps=0 if index == 0 else 8)
         progress.compiling("the training step (batch 64, 24 tokens)")
@@ -29,7 +30,7 @@ def train(progress: Progress, clock, variants=("softmax", "linear")):
             clock.now += 8.0
             progress.advanced(step, 1 / step)
             if step % 16 == 0:
-                progress.evaluated(step, {"exact_match": step / 40})
+                progress.evaluated(step, {EXACT_MATCH: step / 40})
                 progress.saved(step)
         progress.finished()
     progress.note("all lanes finite")
@@ -50,11 +51,11 @@ def test_plain_lines():
         "softmax: step 32 of 40, loss 0.03125, exact match 80.0%",
         "softmax: saved at step 32",
         "softmax: done in 40 s",
-        "softmax: all lanes finite",
+        "all lanes finite",
     ]
 
 
-def test_plain_says_where_it_resumes_and_flushes_each_line():
+def test_plain_names_the_resumed_step_and_flushes_each_line():
     class Stream(io.StringIO):
         flushed = 0
 
@@ -68,7 +69,7 @@ def test_plain_says_where_it_resumes_and_flushes_each_line():
     assert stream.flushed
 
 
-def test_plain_is_quiet_between():
+def test_plain_prints_nothing_within_ten_seconds():
     stream, clock = io.StringIO(), Clock()
     plain = Plain(stream, every=10.0, clock=clock)
     plain.variant("softmax", 0, 1, 1000, 0)
@@ -93,7 +94,7 @@ def test_terminal():
     for words in (
         "softmax: compiled the training step (batch 64, 24 tokens) in 4.2 s",
         "linear: compiled",
-        "linear: all lanes finite",
+        "\nall lanes finite",
         "40/40",
         "loss 0.025",
         "exact match 80.0%",
@@ -107,11 +108,11 @@ def test_terminal():
     assert [line.split()[0] for line in lines if " done in " in line] == ["softmax", "linear"]
     assert "softmax  " + "━" * 40 + "  40/40  loss 0.025  exact match 80.0%  done in 40 s" in shown
     assert "  done in 32 s" in shown
-    # The cursor is hidden while it is live, and shown again.
-    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
+    # The cursor is hidden while a line is live, and shown again.
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 2
 
 
-def test_of_many_variants_the_one_that_trains_is_in_sight():
+def test_only_the_present_variant_is_live():
     stream, clock = io.StringIO(), Clock()
     console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
     terminal = Terminal(console, clock=clock)
@@ -121,7 +122,7 @@ def test_of_many_variants_the_one_that_trains_is_in_sight():
         terminal.finished()
     terminal.variant("last", 40, 41, 10)
     stream.truncate(0)
-    terminal._live.refresh()
+    terminal.show()
     assert "last" in stream.getvalue()
     assert "v39" not in stream.getvalue()
     terminal.close()
@@ -129,21 +130,27 @@ def test_of_many_variants_the_one_that_trains_is_in_sight():
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 160])
 @pytest.mark.parametrize("name", ["softmax", "gated-delta-with-a-long-name-of-forty-signs"])
-def test_a_line_fits_and_keeps_name_steps_and_what_is_next(width, name):
-    line = fitted(name, (1200, 8000), "loss 0.3214", "exact match 80.0%", ["12.3 steps/s", "9 min 12 s left"], width)
-    assert len(line.plain) <= width
-    assert line.plain.startswith("softmax" if name == "softmax" else name[:5])
-    assert "1200/8000" in line.plain
+def test_a_line_fits_and_keeps_name_steps_and_time_left(width, name):
+    terminal = Terminal(console := Console(file=io.StringIO(), width=width))
+    terminal.variant(name, 0, 1, 8000)
+    terminal.evaluated(1200, {"exact_match": 0.8})
+    terminal.advanced(1200, 0.3214, 6800 / 552)
+    with console.capture() as captured:
+        console.print(terminal.line())
+    (line,) = captured.get().splitlines()
+    assert len(line) <= width
+    assert line.startswith("softmax" if name == "softmax" else name[:5])
+    assert "1200/8000" in line
     if width >= 40:
-        assert "9 min 12 s left" in line.plain
+        assert "9 min 12 s left" in line
     if width >= 80:
-        assert "loss 0.3214" in line.plain
+        assert "loss 0.3214" in line
     if width == 160:
-        assert "━" in line.plain
-        assert "exact match 80.0%" in line.plain
+        assert "━" in line
+        assert "exact match 80.0%" in line
 
 
-def test_what_is_waited_for_leaves_no_line():
+def test_the_line_of_a_preparation_is_removed():
     stream = io.StringIO()
     with Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None)).waiting("checking"):
         pass
@@ -158,7 +165,7 @@ def test_what_is_waited_for_leaves_no_line():
     assert log.getvalue() == ""
 
 
-def test_terminal_takes_names_as_they_are():
+def test_terminal_does_not_interpret_markup():
     stream = io.StringIO()
     terminal = Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None))
     terminal.variant("[bold]x", 0, 1, 3)
@@ -168,19 +175,19 @@ def test_terminal_takes_names_as_they_are():
     assert "[/red] and :smile:" in stream.getvalue()
 
 
-def test_terminal_closes_without_having_begun():
+def test_terminal_can_close_before_the_first_variant():
     terminal = Terminal(Console(file=io.StringIO()))
     terminal.close()
     terminal.close()
 
 
-def test_silent(capsys):
+def test_silent_prints_nothing(capsys):
     train(Silent(), Clock())
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(("terminal", "kind"), [(True, Terminal), (False, Plain)])
-def test_choose(terminal, kind):
+def test_choose_depends_on_the_stream(terminal, kind):
     stream = io.StringIO()
     stream.isatty = lambda: terminal
     assert isinstance(choose(stream), kind)
@@ -197,3 +204,21 @@ def test_a_note_that_begins_with_the_variant_has_its_name_once():
         assert "gru: the maps were not saved" in stream.getvalue()
         assert "gru: gru" not in stream.getvalue()
         assert "gru: continues from step 2" in stream.getvalue()
+
+
+@pytest.mark.parametrize("end", ["finished", "failed"])
+def test_notes_after_a_variant_do_not_carry_its_name(end):
+    log, shown = io.StringIO(), io.StringIO()
+    for progress in (Plain(log), Terminal(Console(file=shown, force_terminal=True, width=160, color_system=None))):
+        progress.variant("gru", 0, 2, 3)
+        progress.finished() if end == "finished" else progress.failed("gru", "no room")
+        progress.note("lstm/lock: the process that held this lock is gone")
+        progress.variant("lstm", 1, 2, 3)
+        progress.note("continues")
+        progress.close()
+        progress.note("the page could not be written")
+    for lines in (log.getvalue().splitlines(), re.split(r"\n|\r|\x1b\[[0-9?]*[a-zA-Z]", shown.getvalue())):
+        assert "lstm/lock: the process that held this lock is gone" in lines
+        assert "lstm: continues" in lines
+        assert "the page could not be written" in lines
+        assert ("variant gru failed: no room" in lines) == (end == "failed")

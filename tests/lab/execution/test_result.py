@@ -1,7 +1,8 @@
-"""What `result.json` says of lanes: the rate that was chosen, those that diverged, and intervals that know both."""
+"""`result.json`: the chosen learning rate, diverged lanes, and intervals that account for both."""
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ COSTS = {"parameters": 1, "flops": 2.0, "state_bytes": 3}
 
 
 def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exact_match", **more):
-    """The result of lanes with these headline metrics [seeds, rates]; `more` tells of other metrics."""
+    """The result of lanes with these headline metrics [seeds, rates]. `more` has other metrics."""
     test = np.asarray(test, float)
     alive = np.ones(test.shape, bool) if alive is None else np.asarray(alive)
     train = Train(seeds=tuple(range(7, 7 + len(test))), learning_rate=rates)
@@ -26,7 +27,10 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
         state=state, diverged_step=np.where(alive.ravel(), -1, 5), first_nonfinite=[None if well else "w" for well in
         alive.ravel()], step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
     )  # fmt: skip
-    problem = SimpleNamespace(metric=Metric(metric, higher=higher), fingerprint="f")
+    headline = Metric(metric, higher=higher)
+    problem = SimpleNamespace(
+        metric=headline, metrics={metric: headline}, declared=lambda key: replace(headline, name=key), fingerprint="f"
+    )
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}
     lanes = [{name: float(values.ravel()[n]) for name, values in named.items()} for n in range(test.size)]
     scores = None if valid is None else [{metric: float(value)} for value in np.asarray(valid, float).ravel()]
@@ -43,7 +47,7 @@ def test_the_rate_is_chosen_on_validation_and_reported_on_test():
     ]
 
 
-def test_that_it_was_chosen_is_inside_the_interval():
+def test_the_interval_accounts_for_the_choice_of_the_rate():
     said = found([[0.8, 0.9], [0.9, 0.95], [0.9, 0.9]], [[1, 2], [3, 4], [5, 7]])
     assert said["contenders"] == [1e-3, 1e-2]
     metric = said["metrics"]["exact_match"]
@@ -51,13 +55,13 @@ def test_that_it_was_chosen_is_inside_the_interval():
     assert metric["low"] < interval([2, 4, 7])[0]
 
 
-def test_a_rate_far_behind_costs_nothing():
+def test_a_much_worse_rate_does_not_widen_the_interval():
     said = found([[0.2, 0.90], [0.21, 0.91], [0.2, 0.90]], [[1, 2], [3, 4], [5, 7]])
     assert said["contenders"] == [1e-2]
     assert said["metrics"]["exact_match"] == summary([2, 4, 7])
 
 
-def test_lower_is_better_where_the_problem_says_so():
+def test_the_lowest_metric_is_chosen_if_lower_is_better():
     said = found([[0.3, 0.9], [0.8, 0.8], [0.7, 0.8]], [[1, 2], [3, 4], [5, 7]], higher=False)
     assert said["learning_rate"] == 1e-3
     metric = said["metrics"]["exact_match"]
@@ -90,7 +94,7 @@ def test_lanes_that_diverged_count_against_their_rate_and_are_never_averaged():
     assert said["metrics"]["exact_match"]["values"] == [1, 3]
 
 
-def test_where_all_diverged_there_is_no_metric():
+def test_no_metric_if_all_lanes_diverged():
     said = found([[0.5, 0.9]], [[1, 2]], [[False, False]])
     assert (said["metrics"], said["seeds"], said["learning_rate"]) == ({}, [], 1e-3)
 
@@ -102,3 +106,10 @@ def test_a_metric_that_is_not_finite_has_its_values_and_no_mean(bad, tmp_path):
     read = json.loads((tmp_path / "result.json").read_text())["metrics"]
     assert read["perplexity"] == {"mean": None, "low": None, "high": None, "values": [9, None]}
     assert read["exact_match"]["values"] == [1, 3]
+
+
+def test_every_metric_of_the_result_is_declared():
+    same = [[1, 2], [3, 4], [5, 7]]
+    said = found([[0.8, 0.9], [0.9, 0.95], [0.9, 0.9]], same, **{"exact_match.de": same, "loss": same})
+    assert said["declared"].keys() == said["metrics"].keys()
+    assert said["declared"]["exact_match"] == {"unit": "", "low": None, "high": None, "higher": True}

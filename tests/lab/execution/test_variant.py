@@ -1,4 +1,4 @@
-"""A run that goes on says from where, and with what."""
+"""A run that continues reports its step and changes of its environment."""
 
 import signal
 from dataclasses import replace
@@ -20,7 +20,7 @@ STUDY = Study(change(EXPERIMENT, **TINY), name="moved")
 
 
 class Stopping(Noted):
-    """Fails at a save."""
+    """Raises an error when the checkpoint of `step` is saved."""
 
     def __init__(self, step=None):
         super().__init__()
@@ -36,7 +36,7 @@ def stopped(out, step):
         run(STUDY, out, progress=Stopping(step))
 
 
-def test_versions_that_a_run_went_on_with_are_kept_noted_and_on_its_page(tmp_path, monkeypatch):
+def test_a_changed_environment_is_recorded_noted_and_on_the_page(tmp_path, monkeypatch):
     first, folder = environment(), RunFolder(tmp_path / "moved" / "base")
     stopped(tmp_path, 8)
     assert folder.read("environment") == first
@@ -54,7 +54,7 @@ def test_versions_that_a_run_went_on_with_are_kept_noted_and_on_its_page(tmp_pat
     assert "<th scope=row>python</th><td>" in page.replace('"', "")
 
 
-def test_what_is_known_of_the_data_stays_in_the_folder_on_the_page_and_in_what_is_shown(tmp_path, monkeypatch):
+def test_notes_on_the_data_are_in_the_folder_on_the_page_and_in_show(tmp_path, monkeypatch):
     # Its own problem, with two things to say of it.
     load, said = Associations.load, ("3 of 20 stand in both parts", "<b>none</b> is left out")
 
@@ -70,7 +70,7 @@ def test_what_is_known_of_the_data_stays_in_the_folder_on_the_page_and_in_what_i
     assert show(STUDY).endswith("\n\n" + "\n".join(said))
 
 
-def test_nothing_is_told_of_data_that_no_variant_reads(tmp_path, monkeypatch):
+def test_only_data_that_a_variant_reads_are_noted(tmp_path, monkeypatch):
     load = Associations.load
 
     def told(task):
@@ -86,7 +86,7 @@ def test_nothing_is_told_of_data_that_no_variant_reads(tmp_path, monkeypatch):
         assert [line for line in lines if "drawn with" in line] == ["drawn with seed 1", "drawn with seed 2"]
 
 
-def test_what_begins_again_at_its_first_step_was_made_with_what_is_there_now(tmp_path, monkeypatch):
+def test_a_run_that_restarts_at_step_0_records_the_present_environment(tmp_path, monkeypatch):
     class Early(Stopping):
         def advanced(self, step, loss, steps_per_second=None):
             raise RuntimeError("stopped here")
@@ -101,7 +101,7 @@ def test_what_begins_again_at_its_first_step_was_made_with_what_is_there_now(tmp
     assert not [line for line in progress.notes if line.startswith("continues")]
 
 
-def test_where_it_was_stopped_is_said_by_what_is_saved(tmp_path, monkeypatch):
+def test_an_interruption_names_the_saved_step(tmp_path, monkeypatch):
     def killed(plan, *rest):
         raise Interrupted(signal.SIGINT, "anywhere")
 
@@ -114,8 +114,8 @@ def test_where_it_was_stopped_is_said_by_what_is_saved(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("lost", ["all", "metrics.jsonl", "checkpoints"])
-def test_what_goes_away_while_it_trains(tmp_path, lost):
-    """Nothing is made again in the place of a folder that is gone; without its rows a run continues."""
+def test_files_removed_during_training(tmp_path, lost):
+    """A removed run folder is not created again. A run without its metrics continues."""
     folder = RunFolder(tmp_path / "moved" / "base")
 
     class Losing(Stopping):

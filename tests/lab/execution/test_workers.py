@@ -1,4 +1,4 @@
-"""Several processes share the variants of a study: the same folders, and a failure loses its own variant alone."""
+"""Several processes that share the variants of a study."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def losses(out, variant):
     return [row["loss"] for row in folder(out, variant).metrics()]
 
 
-def test_workers_leave_what_one_process_leaves(tmp_path):
+def test_workers_write_the_same_files_as_one_process(tmp_path):
     progress = Noted()
     results = run(STUDY, tmp_path / "two", workers=2, progress=progress, command="attnlab run shared.py")
     assert results.code == 0
@@ -61,17 +61,17 @@ def test_workers_leave_what_one_process_leaves(tmp_path):
     assert again.notes == [f"{name}: already finished, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
 
 
-def test_workers_compute_with_the_numbers_that_jax_is_set_to_here(tmp_path, monkeypatch):
-    """Where this process was told so by a call, and not by its surroundings."""
-    monkeypatch.setattr(workers.subprocess, "Popen", told := Told())
+def test_workers_receive_the_jax_settings_of_this_process(tmp_path, monkeypatch):
+    """Also settings that were set by a call, not by an environment variable."""
+    monkeypatch.setattr(workers.subprocess, "Popen", process := FakeProcess())
     with jax.enable_x64(True), jax.default_matmul_precision("float32"), pytest.raises(WorkerError):
         run(STUDY, tmp_path, workers=2)
-    assert told.jax["jax_enable_x64"] is True
-    assert told.jax["jax_default_matmul_precision"] == "float32"
+    assert process.jax["jax_enable_x64"] is True
+    assert process.jax["jax_default_matmul_precision"] == "float32"
 
 
-class Told:
-    """Stands for a process that hears what it is to do, and fails."""
+class FakeProcess:
+    """A process that records its orders and fails."""
 
     def __call__(self, *arguments, **options):
         self.stdin, self.stderr, self.returncode = self, StringIO(), 1
@@ -145,7 +145,7 @@ study = Study(change(BASE, **{"model.mechanism": Linear(block=3)}), Variation({"
 """
 
 
-def test_workers_know_an_entry_of_a_file_though_its_class_is_attnlab_s(tmp_path):
+def test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s(tmp_path):
     file = tmp_path / "set.py"
     file.write_text(SET)
     study = load_study(file)
@@ -155,15 +155,15 @@ def test_workers_know_an_entry_of_a_file_though_its_class_is_attnlab_s(tmp_path)
         del attnlab.MECHANISMS["set-otherwise"]
 
 
-def test_a_worker_stopped_outside_of_training_says_so_in_a_line(monkeypatch, capsys):
-    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))
+def test_a_worker_stopped_outside_of_training_prints_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(0.2))
     monkeypatch.setattr("sys.stdin", StringIO("{}"))
     monkeypatch.setattr("sys.argv", ["worker"])
     assert worker.main() == 130
     assert capsys.readouterr().err == "attnlab: stopped by SIGINT after the last step, which is saved\n"
 
 
-def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monkeypatch):
+def test_a_failed_variant_is_reported_and_the_others_are_trained(tmp_path, monkeypatch):
     study = Study(BASE, Variation(VARY.variants | {"d": {"train.warmup": 5}}), name="shared")
     # The lock of "b" is no file: whoever comes to it cannot go on.
     (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
@@ -178,10 +178,10 @@ def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monke
     assert failed.value.variant == "b"
     assert [variant for variant in "abcd" if folder(tmp_path, variant).read("result") is None] == ["b"]
     (folder(tmp_path, "b").path / "lock").rmdir()
-    assert run(study, tmp_path, workers=2).code == 0
+    assert run(study, tmp_path).code == 0
 
 
-def test_a_variant_that_failed_is_not_tried_again_by_the_processes_of_one_command(tmp_path):
+def test_a_failed_variant_is_not_tried_by_other_processes_of_the_command(tmp_path):
     plan = SimpleNamespace(order=1, variant="b")
     with pytest.raises(ZeroDivisionError), once(tmp_path, plan):
         raise ZeroDivisionError
@@ -193,7 +193,7 @@ def test_a_variant_that_failed_is_not_tried_again_by_the_processes_of_one_comman
         pass
 
 
-def test_a_variant_that_another_command_trains_has_not_failed(tmp_path):
+def test_a_locked_variant_has_not_failed(tmp_path):
     plan = SimpleNamespace(order=0, variant="a")
     with pytest.raises(LockedError, match="held elsewhere"), once(tmp_path, plan):
         raise LockedError("held elsewhere")
@@ -201,7 +201,7 @@ def test_a_variant_that_another_command_trains_has_not_failed(tmp_path):
         once(tmp_path, plan).__enter__()
 
 
-def test_a_process_that_is_killed_is_named_and_its_variant_taken_over(tmp_path):
+def test_a_killed_process_is_reported_and_the_others_continue(tmp_path):
     def kill():
         lock = folder(tmp_path, "a").path / "lock"
         while not (lock.exists() and (found := re.match(r"process (\d+) on ", lock.read_text()))):
@@ -237,19 +237,19 @@ def test_a_signal_reaches_the_workers_which_save(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, -1])
-def test_there_is_at_least_one(tmp_path, workers):
+def test_workers_must_be_positive(tmp_path, workers):
     with pytest.raises(ValueError, match=rf"^workers={workers} must be at least 1$"):
         run(STUDY, tmp_path, workers=workers)
 
 
-def test_cores_are_shared_evenly(monkeypatch):
+def test_cores_are_divided_evenly(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2, 3, 7}, raising=False)
     assert _shares(2) == [{0, 2, 7}, {1, 3}]
     assert _shares(6)[5] == set()
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM], ids=lambda number: number.name)
-def test_every_signal_that_asks_to_stop_reaches_the_workers(number):
+def test_every_stop_signal_is_passed_on_to_the_workers(number):
     class Process:
         sent: ClassVar[list] = []
 

@@ -53,7 +53,8 @@ def test_what_a_begun_run_left_is_refused_until_it_is_asked_to_go(tmp_path):
     assert not any(plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True))
     (home / "result.json").write_text("{}")
     with pytest.raises(
-        FolderError, match=r"experiment\.json is missing, but .*restore it, or set --out DIR to train the run again"
+        FolderError,
+        match=r"experiment\.json is missing, but .*restore it, or train the run again: attnlab run with --out",
     ):
         plans(STUDY, STUDY.variants(), tmp_path, {})
     assert [plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True)] == [True, False, False]

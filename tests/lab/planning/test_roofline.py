@@ -15,11 +15,24 @@ def test_a_line_says_what_bounds_an_operation_on_each_machine():
     assert table([Kind(str(n), 1, 1, 1) for n in range(MOST + 3)], [HERE])[-1] == "  and 3 more"
 
 
-def test_show_places_every_operation_of_every_variant(tmp_path, monkeypatch, capsys):
-    from tests.cli.test_main import EXPERIMENT
+SMALL = """
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.study.variation import over
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models import Language
+from attnlab.tasks import Recall
+from attnlab.training.config import Train
 
+study = Study(
+    Experiment(Recall(vocabulary=8, pairs=2), Language(width=16, heads=2), Train(steps=20)),
+    over("model.mechanism", softmax=Softmax(), linear=Linear()),
+)
+"""
+
+
+def test_show_places_every_operation_of_every_variant(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(measure, "machine", lambda: HERE)
-    (tmp_path / "small.py").write_text(EXPERIMENT)
+    (tmp_path / "small.py").write_text(SMALL)
     assert main(["show", str(tmp_path / "small.py"), "--roofline", "train.batch_size=4"]) == 0
     out = capsys.readouterr().out
     assert "here: 100 GFLOP/s in float32 over 10 GB/s; compute-bound from 10 FLOP/B" in out
@@ -32,10 +45,8 @@ def test_show_places_every_operation_of_every_variant(tmp_path, monkeypatch, cap
 
 
 def test_numbers_of_two_bytes_stand_beside_machines_that_compute_in_them(tmp_path, monkeypatch, capsys):
-    from tests.cli.test_main import EXPERIMENT
-
     monkeypatch.setattr(measure, "machine", lambda: HERE)
-    (tmp_path / "small.py").write_text(EXPERIMENT)
+    (tmp_path / "small.py").write_text(SMALL)
     assert main(["show", str(tmp_path / "small.py"), "--roofline", "model.dtype=bfloat16"]) == 0
     out = capsys.readouterr().out.split("Operations of one forward pass")[1]
     assert "A100: 312 TFLOP/s in bfloat16 over 2 TB/s; compute-bound from 156 FLOP/B" in out

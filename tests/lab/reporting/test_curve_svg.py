@@ -5,8 +5,11 @@ import sys
 
 import pytest
 
-from attnlab.lab.reporting.curve_svg import Paint, canvas, draw, panel
+from attnlab.lab.reporting.curve_svg import learning_curves, panel
 from attnlab.lab.reporting.curves import curve
+from attnlab.lab.reporting.figure_svg import Paint
+from attnlab.plotting import canvas
+from tests.lab.metrics import declared
 from tests.lab.reporting.test_curves import run
 
 
@@ -22,7 +25,7 @@ from tests.lab.reporting.test_curves import run
     ],
 )
 def test_any_numbers_give_a_figure(values, key):
-    drawn = draw([curve(run(values, key=key), key)], key, "<label>")
+    drawn = learning_curves([curve(run(values, key=key), key)], declared(key.removeprefix("valid.")), "<label>")
     assert drawn.startswith("<svg ")
     assert drawn.endswith("</svg>")
     assert 'aria-label="&lt;label&gt;"' in drawn
@@ -38,7 +41,7 @@ def test_any_numbers_give_a_figure(values, key):
     ],
 )
 def test_the_numbers_along_the_axes_are_whole(values, ticks):
-    drawn = draw([curve(run(values), "loss")], "loss", "x")
+    drawn = learning_curves([curve(run(values), "loss")], declared("loss"), "x")
     assert ticks <= set(re.findall(r"<text[^>]*>([^<]*)</text>", drawn))
 
 
@@ -47,15 +50,20 @@ def test_the_numbers_along_the_axes_are_whole(values, ticks):
 )
 def test_a_band_ends_where_the_truth_must_and_not_before(key, highest):
     axes = canvas(5, 3).add_subplot()
-    panel(axes, [curve(run([[0.5, 3.0], [0.5, 3.0]], key=key), key)], key, Paint("black", "grey", ("black",) * 8))
+    panel(
+        axes,
+        [curve(run([[0.5, 3.0], [0.5, 3.0]], key=key), key)],
+        declared(key.removeprefix("valid.")),
+        Paint("black", "grey", ("black",) * 8),
+    )
     (band,) = axes.collections
     assert band.get_paths()[0].vertices[:, 1].max() == highest
 
 
 def test_a_figure_is_the_same_each_time_and_takes_the_page_s_colours():
     curves = [curve(run([[3.0, 2.0], [1.0, 2.0]]), "loss")]
-    drawn = draw(curves, "loss", "x")
-    assert draw(curves, "loss", "x") == drawn
+    drawn = learning_curves(curves, declared("loss"), "x")
+    assert learning_curves(curves, declared("loss"), "x") == drawn
     assert "var(--v0)" in drawn
     assert not re.search("#[0-9a-f]{6}", drawn.replace("#000000", ""))
     assert "<text" in drawn
@@ -65,8 +73,9 @@ def test_what_matplotlib_says_of_its_caches_is_not_printed(tmp_path):
     (tmp_path / "file").write_text("")
     code = (
         "import numpy as np; from attnlab.lab.reporting.curves import Curve;"
-        "from attnlab.lab.reporting.curve_svg import draw;"
-        "draw([Curve('a', 0, np.arange(3), np.ones((3, 1)), ())], 'loss', 'x')"
+        "from attnlab.lab.reporting.curve_svg import learning_curves;"
+        "from attnlab.console.metric import Metric;"
+        "learning_curves([Curve('a', 0, np.arange(3), np.ones((3, 1)), ())], Metric('loss'), 'x')"
     )
     environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "file"), "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)

@@ -10,6 +10,7 @@ NAMES = [f"variant-{n:02}" for n in range(20)]
 
 def boxes(points, spots, names):
     for (x, y), spot, name in zip(points, spots, names, strict=True):
+        assert spot is not None
         start = x + GAP if spot.side > 0 else x - GAP - wide(name)
         yield start, y + spot.shift - LINE / 2, start + wide(name), y + spot.shift + LINE / 2
 
@@ -49,7 +50,16 @@ def test_a_name_stands_on_the_right_of_its_point_unless_something_is_there():
     assert spots[0].side == -1
 
 
+def test_a_name_without_room_is_not_placed():
+    points = [(x, y) for x in range(100, 200, 5) for y in range(100, 200, 5)]
+    spots = placed(points, ["variant"] * len(points))
+    found = [(point, spot) for point, spot in zip(points, spots, strict=True) if spot is not None]
+    assert 0 < len(found) < len(points)
+    written = list(boxes(*zip(*found, strict=True), ["variant"] * len(found)))
+    assert not [pair for pair in combinations(written, 2) if touch(*pair)]
+
+
 def test_long_names_are_cut_and_wide_letters_counted():
     assert short("x" * 40) == "x" * (LONGEST - 1) + "…"
-    assert short("softmax") == "softmax"
+    assert short("softmax\n\ud800") == "softmax··"
     assert wide("日本") == wide("abcd")

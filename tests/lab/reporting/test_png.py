@@ -6,6 +6,7 @@ from attnlab.lab.reporting import png as pictures
 from attnlab.lab.reporting.curves import Curve
 from attnlab.lab.reporting.png import answer, learning
 from tests.lab.made import outcome
+from tests.lab.metrics import declared
 
 
 def size(png):
@@ -26,7 +27,7 @@ def test_names_that_no_font_has_are_drawn_without_a_word():
     found = [outcome(name, [0.9, 0.8], order=n) for n, name in enumerate(names)]
     assert size(answer(found))
     curves = [Curve(name, n, np.arange(3), np.ones((3, 2)), ()) for n, name in enumerate(names)]
-    assert size(learning([("loss", "loss $x", curves), ("valid.exact_match", "exact match", curves)]))
+    assert size(learning([(declared("loss"), "loss $x", curves), (declared("exact_match"), "exact match", curves)]))
     assert learning([]) is None
 
 
@@ -47,7 +48,7 @@ def test_curves_stand_two_beside_each_other(monkeypatch):
     monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
     one = [Curve("a", 0, np.arange(3), np.ones((3, 2)), ())]
     for count, rows in ((1, 1), (2, 1), (3, 2), (4, 2)):
-        figure = learning([("loss", f"panel {n}", one) for n in range(count)])
+        figure = learning([(declared("loss"), f"panel {n}", one) for n in range(count)])
         assert [axes.get_title(loc="left") for axes in figure.axes] == [f"panel {n}" for n in range(count)]
         assert len({axes.get_subplotspec().rowspan.start for axes in figure.axes}) == rows
 

@@ -1,9 +1,22 @@
 import re
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
-from attnlab.lab.reporting.scatter import Point, Series, alone, frame, scatter
+from attnlab.lab.reporting.scatter import Point, Series, panels, scatter
 from attnlab.lab.results.estimates import Estimate
+from tests.lab.metrics import declared
+
+# A mean is drawn with an edge in the colour of the page, a ring without a filling, and an interval as a line.
+DOT = r'<use [^>]*x="([\d.]+)" y="([\d.]+)" style="fill:currentColor;stroke:var\(--page\)'
+RING = 'style="fill-opacity:0'
+SPAN = "stroke-opacity:0.4"
+CROSS = r'<use [^>]*y="([\d.]+)" style="[^"]*stroke-width:1.6'
+
+
+def number(x):
+    return f"{x:g}"
 
 
 def point(x, mean, reach=0.1, values=None, **more):
@@ -12,20 +25,24 @@ def point(x, mean, reach=0.1, values=None, **more):
 
 
 def drawn(*series, metric="loss", higher=False):
-    return scatter(frame(metric, higher, series), series, lambda x: f"{x:g}", "label")
+    return scatter(replace(declared(metric), higher=higher), series, number, "label")
+
+
+def crosses(markup):
+    """The heights of the crosses."""
+    return [float(y) for y in re.findall(CROSS, markup)]
 
 
 def test_points_stand_where_their_numbers_are():
     series = [Series(f"v{n}", n, (point(x, y),)) for n, (x, y) in enumerate([(1, 1.0), (10, 2.0), (100, 3.0)])]
     markup = drawn(*series)
-    x = [float(v) for v in re.findall(r'<svg x="([\d.]+)%" overflow="visible"><title>', markup)]
-    y = [float(v) for v in re.findall(r'cy="([\d.]+)" r="5"', markup)]
+    x, y = zip(*[map(float, place) for place in re.findall(DOT, markup)], strict=True)
     # Equal factors across and equal steps up are equally far; up is less in pixels.
     assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.02)
     assert y[0] - y[1] == pytest.approx(y[1] - y[2], abs=0.2)
     assert y[0] > y[1]
-    assert markup.count('class="ring"') == 3
-    assert markup.count('class="reach"') == 3
+    assert markup.count(RING) == 3
+    assert markup.count(SPAN) == 3
 
 
 def test_each_variant_is_named_and_names_are_escaped():
@@ -37,33 +54,44 @@ def test_each_variant_is_named_and_names_are_escaped():
 
 def test_variants_at_one_place_stand_side_by_side():
     series = [Series(f"v{n}", n, (point(5, 1.0),)) for n in range(3)]
-    assert re.findall(r'<g transform="translate\((\S+) 0\)" class="v', drawn(*series)) == ["-5", "5"]
-    assert "translate(-5 0)" not in drawn(*[Series(f"v{n}", n, (point(10**n, 1.0),)) for n in range(3)])
+    x = [float(x) for x, _ in re.findall(DOT, drawn(*series))]
+    assert [b - a for a, b in pairwise(x)] == pytest.approx([5, 5], abs=0.02)
+    x = [float(x) for x, _ in re.findall(DOT, drawn(*[Series(f"v{n}", n, (point(10**n, 1.0),)) for n in range(3)]))]
+    assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.02)
+    assert x[1] - x[0] > 100
 
 
 def test_what_has_no_number_is_a_cross_and_never_a_dot():
     lost = Point(1, Estimate(None, None, None, (None, 0.5)))
     markup = drawn(Series("a", 0, (lost, point(10, 1.0, diverged=2))))
-    assert markup.count('class="cross"') == 2
-    assert markup.count('class="dot"') == 1
+    assert len(crosses(markup)) == 2
+    assert len(re.findall(DOT, markup)) == 1
     assert "a: no value" in markup
     assert "2 diverged" in markup
     # At the bad end of the metric: above where less is better.
-    ends = [re.findall(r'd="M-3.5 ([\d.]+)', drawn(Series("a", 0, (lost, point(10, 1.0))), higher=h)) for h in (0, 1)]
-    assert float(ends[0][0]) < float(ends[1][0])
+    above, below = (
+        crosses(drawn(Series("a", 0, (lost, point(10, 1.0))), higher=higher))[0] for higher in (False, True)
+    )
+    assert above < below
 
 
 def test_a_panel_draws_one_in_colour_and_the_tracks_of_the_rest():
     series = [Series(f"v{n}", n, (point(1, 1.0), point(10, 2.0))) for n in range(3)]
-    markup = alone(frame("loss", False, series, 165, 120), series[1], series, str, "label")
-    assert markup.count('class="dot"') == 2
-    assert markup.count('class="behind"') == 2
-    assert markup.count('class="track"') == 3
+    first, second, _ = panels(declared("loss"), series, number, "label ")
+    assert 'aria-label="label v1"' in second
+    assert len(re.findall(DOT, second)) == 2
+    assert second.count("stroke-opacity:0.6") == 3  # its line, and the ring of each seed
+    # The grey lines are in the page once.
+    (shared,) = re.findall('<g id="([^"]*)" class="shared">', first)
+    assert first.count("stroke:var(--grid);stroke-width:1.2") == 3
+    assert second.count(f'<use href="#{shared}">') == 1
+    assert "var(--grid)" not in second
 
 
 def test_only_numbers_that_have_room_are_written():
     series = [Series("a", 0, tuple(point(x, 1.0) for x in (1.0, 1.01, 2.0, 100.0)))]
-    assert frame("loss", False, series).ticked([1.0, 1.01, 100.0]).across.ticks == (1.0, 100.0)
+    (markup,) = panels(declared("loss"), series, number, "label")
+    assert [x for x in ("1", "1.01", "100") if f">{x}</text>" in markup] == ["1", "100"]
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e99, -1e99])
@@ -75,6 +103,6 @@ def test_no_width_is_no_trouble(mean):
 
 def test_seeds_that_show_no_spread_have_no_line_and_it_is_said():
     markup = drawn(Series("a", 0, (point(1, 1.0, 0.0, (1.0, 1.0)),)), Series("b", 1, (point(2, 2.0),)))
-    assert markup.count('class="reach"') == 1
+    assert markup.count(SPAN) == 1
     assert "a: 1.00, no spread" in markup
     assert "b: 2.00, 1.90–2.10" in markup

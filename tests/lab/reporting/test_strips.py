@@ -5,10 +5,11 @@ import pytest
 
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.results.estimates import Estimate
+from tests.lab.metrics import declared
 
 
 def drawn(metric, *estimates, seeds=True):
-    return strips(metric, [("row", [Mark(Estimate(*e), n, f"v{n}")]) for n, e in enumerate(estimates)], seeds)
+    return strips(declared(metric), [("row", [Mark(Estimate(*e), n, f"v{n}")]) for n, e in enumerate(estimates)], seeds)
 
 
 def places(markup, kind):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from attnlab.lab.reporting.tradeoffs import tradeoffs
 from attnlab.lab.results.estimates import rates
 from tests.lab.made import outcome
+from tests.lab.reporting.test_scatter import CROSS, DOT
 
 
 def variant(name, order, **result):
@@ -46,7 +47,7 @@ def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
     markup = tradeoffs(found)
     assert re.sub("<[^>]*>", "", markup).count("Not drawn, because a number is missing: c") == 3
     assert captions(markup)[0] == "exact match against decoding state; × marks seeds that diverged"
-    assert markup.count('class="cross"') == 3
+    assert len(re.findall(CROSS, markup)) == 3
 
 
 def test_time_is_in_the_unit_that_fits():
@@ -62,9 +63,10 @@ def test_learning_rates_have_a_panel_each():
     assert captions(markup)[3].startswith(words)
     assert captions(markup)[4:] == ["a", "b"]
     panels = re.findall(r'<svg [^>]*aria-label="exact match against learning rate for .".*?</figure>', markup)
-    assert [panel.count('class="dot"') for panel in panels] == [3, 3]
-    assert [panel.count('r="5"') for panel in panels] == [1, 1]
-    assert [panel.count('class="cross"') for panel in panels] == [1, 1]
+    assert [len(re.findall(DOT, panel)) for panel in panels] == [3, 3]
+    assert [len(re.findall(CROSS, panel)) for panel in panels] == [1, 1]
+    marks = [re.findall(r'<use href="#([^"]*)"[^>]*stroke:var\(--page\)', panel) for panel in panels]
+    assert [sorted(map(found.count, set(found))) for found in marks] == [[1, 2], [1, 2]]  # one of the dots is larger
     # One rate alone is no choice.
     assert "learning rate" not in tradeoffs([replace(one, rates=one.rates[:1]) for one in found])
 

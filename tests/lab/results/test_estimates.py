@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from attnlab.console.format import span
 from attnlab.lab.results.estimates import estimate, rates
 from attnlab.lab.statistics import interval, summary
 from attnlab.storage.json_file import FolderError
+from tests.lab.metrics import declared
 
 
 def test_rates_are_told_from_the_least_on_with_their_intervals():
@@ -40,13 +40,15 @@ def over(*values):
 def test_seeds_that_came_to_one_number_give_no_interval_to_show():
     for values in ((1.0, 1.0, 1.0), (0.1 + 0.2, 0.3), (0.0, 0.0)):
         still = over(*values)
-        assert (still.still, still.ends, still.reach("exact_match")) == (True, None, "no spread")
+        assert (still.still, still.ends, still.reach(declared("exact_match"))) == (True, None, "no spread")
     moved = over(1.0, 0.9999, 1.0)
     assert moved.ends == interval([1.0, 0.9999, 1.0])
-    assert moved.reach("exact_match") == span("exact_match", *interval([1.0, 0.9999, 1.0]))
+    assert moved.reach(declared("exact_match")) == declared("exact_match").format_interval(
+        *interval([1.0, 0.9999, 1.0])
+    )
 
 
 def test_why_there_is_no_interval_is_said():
-    assert over(0.5).reach("loss") == "one seed"
-    assert replace(over(0.5, 0.6), low=None).reach("loss") == "no interval"
+    assert over(0.5).reach(declared("loss")) == "one seed"
+    assert replace(over(0.5, 0.6), low=None).reach(declared("loss")) == "no interval"
     assert not replace(over(1.0, 1.0), values=(1.0, 1.0, None)).still

@@ -3,9 +3,12 @@ from dataclasses import replace
 
 import pytest
 
+from attnlab.console.metric import Metric
+from attnlab.lab.results.declared import entries
 from attnlab.lab.results.outcome import by_metric, is_planned, outcomes
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from tests.lab.made import outcome
+from tests.lab.metrics import declared
 from tests.lab.synthetic import retell, rewrite, write_run, write_study
 
 
@@ -21,7 +24,7 @@ def test_the_best_leads_and_the_unfinished_follows(tmp_path):
     # Colours go by the place in the study, so that they stay when the order turns.
     assert [outcome.order for outcome in outcomes(tmp_path)] == [2, 1, 0]
     for name in ("b", "c"):
-        change(tmp_path / name, higher=False)
+        change(tmp_path / name, declared=entries([replace(declared("exact_match"), higher=False)]))
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["b", "c", "a"]
 
 
@@ -33,16 +36,17 @@ def test_metrics_are_ranked_each_by_itself_in_the_order_of_the_study(tmp_path):
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["less", "some", "high", "low"]
     # Of two of which more is better, neither stands among the other's.
     for name in ("some", "less"):
-        change(tmp_path / name, higher=True)
+        change(tmp_path / name, declared=entries([Metric("bits_per_character", higher=True)]))
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["some", "less", "high", "low"]
 
 
 def test_the_unfinished_are_with_the_others_where_these_name_one_metric():
     a, b, c = outcome("a", [0.9]), outcome("b", [2.0], "nats", False), replace(outcome("c", []), result=None)
-    assert by_metric([a, c]) == {"exact_match": [a, c]}
-    assert by_metric([a, b, c]) == {"exact_match": [a], "nats": [b], "": [c]}
-    assert by_metric([c]) == {"": [c]}
-    assert by_metric([]) == {}
+    grouped = lambda *found: {metric.name: some for metric, some in by_metric(found).items()}
+    assert grouped(a, c) == {"exact_match": [a, c]}
+    assert grouped(a, b, c) == {"exact_match": [a], "nats": [b], "": [c]}
+    assert grouped(c) == {"": [c]}
+    assert grouped() == {}
 
 
 def test_the_place_in_the_study_is_told_by_the_folders_else_by_their_names(tmp_path):

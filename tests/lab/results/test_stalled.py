@@ -2,7 +2,9 @@
 
 import pytest
 
+from attnlab.lab.results.declared import entries
 from attnlab.lab.results.stalled import stalled
+from tests.lab.metrics import declared
 
 LINE = (
     "seed 0 at learning rate 0.1 was stopped at step 30 by train.patience=2, but its exact match on validation was "
@@ -29,7 +31,7 @@ def rows(*values, seed=0):
 )
 def test_a_lane_whose_metric_never_moved_is_named(values, patience, lines):
     stopped = [{"seed": 0, "learning_rate": 0.1, "step": 30}]
-    result = {"metric": "exact_match", "stopped": stopped}
+    result = {"metric": "exact_match", "declared": entries([declared("exact_match")]), "stopped": stopped}
     others = [{"step": 5, "seed": 0, "learning_rate": 0.1, "loss": 2.0}, *rows(0.3, 0.4, 0.5, seed=1)]
     assert stalled(result, [*rows(*values), *others], patience) == lines
     assert stalled(result | {"stopped": []}, rows(*values), patience) == []

@@ -2,10 +2,13 @@
 
 import pytest
 
+from attnlab.lab.results.declared import entries
 from attnlab.lab.results.tested import model_line
+from tests.lab.metrics import declared
 
 MEANS = {
     "metric": "exact_match",
+    "declared": entries([declared("exact_match")]),
     "metrics": {"exact_match": {"mean": 0.716}},
     "last_metrics": {"exact_match": {"mean": 0.769}},
 }

@@ -7,6 +7,7 @@ import pytest
 
 from attnlab.lab import run
 from attnlab.lab.reporting import report
+from attnlab.lab.results.declared import entries
 from attnlab.lab.results.ties import tie
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Experiment, Study
@@ -14,6 +15,7 @@ from attnlab.models import Transformer
 from attnlab.tasks import Parallel
 from attnlab.training.config import Train
 from attnlab.training.trainer import Trainer
+from tests.lab.metrics import declared
 from tests.lab.noted import Noted
 from tests.lab.synthetic import write_study
 
@@ -22,10 +24,11 @@ RATES = [1e-6, 1e-2]
 
 def record(values, losses=None, taken=1e-2, metric="bleu", higher=True):
     """A result as it is written; `values` and `losses` are lists by rate."""
-    entries = [{"learning_rate": rate, "values": column} for rate, column in zip(RATES, values, strict=True)]
-    for entry, column in zip(entries, losses or [], strict=False):
+    by_rate = [{"learning_rate": rate, "values": column} for rate, column in zip(RATES, values, strict=True)]
+    for entry, column in zip(by_rate, losses or [], strict=False):
         entry["losses"] = column
-    return {"metric": metric, "higher": higher, "learning_rate": taken, "metrics": {metric: {}}, "by_rate": entries}
+    told = {"metric": metric, "higher": higher, "declared": entries([declared(metric)])}
+    return {**told, "learning_rate": taken, "metrics": {metric: {}}, "by_rate": by_rate}
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,9 @@ def test_answers_that_cannot_be_written_cost_no_result(tmp_path, monkeypatch):
     def refuse(*_):
         raise RuntimeError("no such text")
 
-    monkeypatch.setattr("attnlab.tasks.text.transduction.PairData.rows", refuse)
+    study = Study(change(EXPERIMENT, **FIGURES | {"train.steps": 12}), name="kept")
+    monkeypatch.setattr(type(study.base.task.load()), "rows", refuse)
     progress = Stopping()
-    assert run(Study(EXPERIMENT, name="kept"), tmp_path, progress=progress).code == 0
+    assert run(study, tmp_path, progress=progress).code == 0
     assert RunFolder(tmp_path / "kept" / "base").read("result") is not None
     assert [line for line in progress.notes if "the test answers were not saved" in line and "no such text" in line]

@@ -116,7 +116,7 @@ def test_data_that_is_missing_is_no_fault_of_the_file(write):
 
 def test_a_file_that_is_not_there_names_those_that_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"^x.py: no such experiment file; known: none in ./experiments$"):
+    with pytest.raises(ValueError, match=r"^x.py: no such experiment file; ./experiments contains none$"):
         load_study("x.py")
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "dates.py").write_text(WORKS)

@@ -130,10 +130,10 @@ def test_a_variant_is_chosen_by_the_name_that_other_overrides_give_it(toy):
     put = ["model.mechanism=softmax-blocks"]
     both = product(toy.study.vary, over("model.width", a=64, b=128))
     study = Study(toy.base, both)
-    assert list(apply(study, [*put, "variant=softmax-blocks-b"]).variants()) == ["softmax-blocks-b"]
+    assert list(apply(study, [*put, "variant=b-softmax-blocks"]).variants()) == ["b-softmax-blocks"]
     # By the study's own name, too, of which it takes the new one.
-    assert list(apply(study, [*put, "variant=linear-a"]).variants()) == ["softmax-blocks-a"]
-    with pytest.raises(ValueError, match=r"^variant='linear-c' is not known; nearest: 'linear-b'; known: softmax-bl"):
+    assert list(apply(study, [*put, "variant=linear-a"]).variants()) == ["linear-a-softmax-blocks"]
+    with pytest.raises(ValueError, match=r"^variant='linear-c' is not known; nearest: 'linear-b'; known: a-softmax"):
         apply(study, [*put, "variant=linear-c"])
 
 
@@ -184,7 +184,7 @@ def test_a_value_that_no_variant_has_goes_where_the_field_is():
     detr = apply(load_study(EXPERIMENTS / "detr.py"), ["model.mechanism=performer"])
     assert {name: each.model.anchored for name, each in detr.variants().items()} == {
         "performer": True,
-        "performer-vectors": False,
+        "vectors-performer": False,
     }
 
 
@@ -194,18 +194,18 @@ def test_variants_that_were_apart_in_more_than_the_field_stay_apart(toy):
     )
     put = apply(Study(toy.base, both), ["model.mechanism=softmax-blocks"])
     assert {name: each.model.width for name, each in put.variants().items()} == {
-        "softmax-blocks-a": 64,
-        "softmax-blocks-b": 128,
+        "a-softmax-blocks": 64,
+        "b-softmax-blocks": 128,
     }
-    # Where they would come to one name, they are called by what they have besides.
+    # Variants that are not merged keep their names.
     odd = {
         "softmax": {"model.mechanism": toy.Softmax(), "model.width": 64},
         "linear": {"model.mechanism": toy.Linear(), "model.width": 128},
     }
     put = apply(Study(toy.base, Variation(odd)), ["model.mechanism=softmax-blocks"])
     assert {name: each.model.width for name, each in put.variants().items()} == {
-        "softmax-blocks-64": 64,
-        "softmax-blocks-128": 128,
+        "softmax-softmax-blocks": 64,
+        "linear-softmax-blocks": 128,
     }
 
 
@@ -233,15 +233,14 @@ def test_a_mechanism_inside_another_is_another_value_and_that_is_told(name):
 
 
 @pytest.mark.parametrize("chosen", [[], ["variant=recall-softmax"]])
-def test_a_mechanism_put_inside_another_names_the_variants_and_those_that_become_one_are_one(chosen):
+def test_a_mechanism_set_inside_another_is_part_of_the_name(chosen):
     study = load_study(EXPERIMENTS / "long_range.py")
     found = apply(study, ["task=recall", *chosen, "model.mechanism.mechanism=sigmoid"])
     before = study.variants()["recall-softmax"]
     inside = replace(before.model.mechanism, mechanism=MECHANISMS["sigmoid"])
-    assert found.variants() == {"recall-sigmoid": change(before, **{"model.mechanism": inside})}
-    assert re.fullmatch(
-        r"recall-softmax(, recall-.* are now one variant,| is now named) recall-sigmoid", found.notes[-1]
-    )
+    name = "recall-softmax-sigmoid" if chosen else "recall-sigmoid"
+    assert found.variants() == {name: change(before, **{"model.mechanism": inside})}
+    assert re.fullmatch(rf"recall-softmax(, recall-.* are now one variant,| is now named) {name}", found.notes[-1])
 
 
 def test_what_stood_around_another_is_told_where_it_is_replaced():
@@ -254,11 +253,11 @@ def test_what_stood_around_another_is_told_where_it_is_replaced():
     )
 
 
-def test_variants_that_a_number_below_makes_one_are_one(toy):
+def test_variants_that_a_number_below_makes_equal_are_merged(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     found = apply(study, ["model.mechanism.block=8"])
-    assert list(found.variants()) == ["a", "b"]
-    assert found.notes == ("a, c are now one variant, a",)
+    assert list(found.variants()) == ["block-8", "b"]
+    assert found.notes == ("a, c are now one variant, block-8",)
 
 
 def test_another_task_keeps_what_the_study_set():
@@ -347,7 +346,7 @@ def test_two_fields_that_vary_together(toy):
     assert list(apply(study, ["model.width=64"]).variants()) == ["softmax-64", "linear-64"]
     assert list(apply(study, ["model.width=64", "model.mechanism=linear"]).variants()) == ["linear-64"]
     other = apply(study, ["model.mechanism=softmax-blocks"])
-    assert list(other.variants()) == ["softmax-blocks-64", "softmax-blocks-128"]
+    assert list(other.variants()) == ["64-softmax-blocks", "128-softmax-blocks"]
 
 
 def test_a_pick_above_what_varies(toy):

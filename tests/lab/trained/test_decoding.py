@@ -61,13 +61,13 @@ def test_which_decoder_the_options_ask_for(asked, own, decoder):
         ({"top_p": 1.5}, "--top-p 1.5: top_p=1.5 must be"),
     ],
 )
-def test_what_cannot_be_asked_for(options, words):
+def test_impossible_options_are_refused(options, words):
     with pytest.raises(ValueError, match=f"^{words}"):
         DecodingOptions(**options)
 
 
 @pytest.mark.parametrize("own", [None, OWN])
-def test_a_seed_of_no_draws_is_refused(own):
+def test_seed_without_sampling_is_refused(own):
     with pytest.raises(ValueError, match=r"^--seed 0 has no effect without sampling; add --temperature"):
         DecodingOptions(seed=0).decoder(own)
 
@@ -91,7 +91,7 @@ def test_answers_come_as_text_the_best_first():
     assert best.score > others[0].score >= others[1].score
 
 
-def test_what_a_beam_did_not_find_is_no_answer():
+def test_beams_with_score_minus_infinity_are_dropped():
     scores = np.array([[-1.0, -2.0, -np.inf], [-np.inf, -np.inf, -np.inf]], np.float32)
 
     def answers(model, batch, decoder, keys):
@@ -105,7 +105,7 @@ def test_what_a_beam_did_not_find_is_no_answer():
     assert not found[0][0].finished
 
 
-def test_draws_are_the_line_s_own_whatever_shares_its_batch():
+def test_samples_do_not_depend_on_other_lines_of_the_batch():
     answerer = Answerer(
         parrot(scores=np.linspace(0, 8, PROBLEM.shape.target_vocabulary)), DecodingOptions(temperature=3.0)
     )

@@ -38,7 +38,7 @@ def test_every_checkpoint_the_newest_first_in_the_lane_that_is_loaded(base):
     same(oldest.model, jax.tree.map(lambda x: x[FIRST_ALIVE], saved[6].model))
 
 
-def test_one_that_was_altered_says_why_and_the_other_is_there(base):
+def test_altered_checkpoint_is_reported_and_skipped(base):
     folder, found = base
     (folder / "checkpoints" / "12" / "manifest.json").write_text("{}")
     newest, oldest = history(folder, found)

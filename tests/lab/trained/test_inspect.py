@@ -60,7 +60,7 @@ def found(runs):
         return inspect(runs[0], TEXT, other=runs[1])
 
 
-def test_what_is_written_and_read_is_what_sample_shows(runs, found):
+def test_cross_attention_of_inspect_equals_that_of_sample(runs, found):
     seen = snapshot(
         MODEL, trained(runs[0]).model, PROBLEM, PROBLEM.encode_prompt(TEXT), {"tokens": ANSWER.tokens[None]}
     )
@@ -90,7 +90,7 @@ def test_every_map_has_its_figures(found):
             assert told.get("total", 1) > 0
 
 
-def test_the_largest_there_can_be(found):
+def test_largest_possible_rank_and_entropy(found):
     encoder, decoder, cross = found["attentions"].values()
     T = len(decoder["rows"])
     # A linear map has no higher rank than it has features: elu + 1, of heads of width four.
@@ -110,7 +110,7 @@ def test_a_linear_map_is_far_from_softmax_and_softmax_is_not(found):
             assert told["apart"] >= 0 if name == "encoder" else told["apart"] < 1e-6
 
 
-def test_a_column_for_every_checkpoint(found):
+def test_every_checkpoint_has_a_column(found):
     assert (found["step"], found["steps"], found["examples"]) == (12, 12, 8)
     assert [row["step"] for row in found["training"]] == [6, 12]
     before, after = found["training"]
@@ -131,7 +131,7 @@ def test_it_says_that_a_run_is_unfinished(runs, found):
     assert found["notes"] == ["unfinished run: the model is from step 12 of 12"]
 
 
-def test_another_checkpoint_is_looked_at_where_one_is_asked_for(runs, monkeypatch):
+def test_step_selects_the_inspected_checkpoint(runs, monkeypatch):
     asked = []
     monkeypatch.setattr(
         "attnlab.lab.trained.inspect.trained", lambda folder, step=None: asked.append(step) or trained(folder, step)
@@ -144,7 +144,7 @@ def test_another_checkpoint_is_looked_at_where_one_is_asked_for(runs, monkeypatc
     assert found["notes"] == ["the model is from step 6; the newest checkpoint is from step 12"]
 
 
-def test_how_far_the_maps_of_another_run_are(runs, found):
+def test_distance_from_the_maps_of_another_run(runs, found):
     told = found["distance"]
     assert (told["run"], told["notes"]) == ("small/two", [])
     assert list(told["attentions"]) == NAMES
@@ -154,14 +154,14 @@ def test_how_far_the_maps_of_another_run_are(runs, found):
         assert 0 < seen["mean"][0] <= np.mean(seen["heads"]) + 1e-9
 
 
-def test_it_is_a_record(found):
+def test_result_is_serialisable(found):
     assert json.loads(dumps(found))["attentions"]["encoder"]["rank"] == 4
 
 
 # What cannot be looked at.
 
 
-def test_symbols_never_seen_and_nothing_at_all(runs):
+def test_unseen_symbols_and_empty_inputs_are_refused(runs):
     with pytest.raises(DataError, match='never seen in training: "x"'):
         inspect(runs[0], "1 x 2")
     with pytest.raises(DataError, match="is empty"):
@@ -186,7 +186,7 @@ def test_a_model_that_shows_no_maps(loaded):
         inspect("small/base", "0:1 0?")
 
 
-def test_numbers_that_are_not_finite(loaded):
+def test_nonfinite_numbers_raise_diverged_error(loaded):
     loaded(parrot(scores=np.nan))
     with pytest.raises(DivergedError, match="returned non-finite values for this input"):
         inspect("run", "1 2")
@@ -203,7 +203,7 @@ def test_numbers_that_are_not_finite(loaded):
         (replace(TASK, source_marks="both"), "has source_marks=both, but small/one has source_marks=end"),
     ],
 )
-def test_the_other_must_read_the_same(loaded, problem, words):
+def test_other_run_must_have_the_same_shape(loaded, problem, words):
     loaded(Trained(EXPERIMENT, problem.load(), None))
     with pytest.raises(ValueError, match=f"^--other small/two {re.escape(words)}"):
         _distance("small/one", Trained(EXPERIMENT, PROBLEM, None), None, "small/two")
@@ -213,7 +213,7 @@ def test_maps_of_other_numbers_of_heads_are_named_and_the_rest_compared(runs, mo
     half, quarter = np.full((1, 2, 3, 2), 0.5), np.full((2, 1, 3, 4), 0.25)
     here, there = {"encoder": half, "decoder": half, "cross": quarter}, {"decoder": half * [0.5, 1.5], "cross": half}
     first = Trained(EXPERIMENT, PROBLEM, "here")
-    monkeypatch.setattr("attnlab.lab.trained.inspect._seen", lambda model, *_: here if model == "here" else there)
+    monkeypatch.setattr("attnlab.lab.trained.inspect.observed", lambda model, *_: here if model == "here" else there)
     told = _distance(runs[0], first, None, runs[1])
     assert told["attentions"] == {"decoder": {"heads": [[0.25, 0.25]], "mean": [0.25]}}
     assert told["notes"] == [
@@ -241,7 +241,7 @@ def test_a_language_model_reads_itself():
     assert (keep.all(), found.answer) == (True, "k1")
 
 
-def test_of_a_text_what_is_gone_on_with_is_looked_at():
+def test_only_the_end_of_a_prompt_is_inspected():
     parts = {part: "abcdefgh" * 3 for part in ("train", "valid", "test")}
     problem = LanguageModelData(parts, Characters(), 4)
     config = Language(width=4, heads=1, layers=1)
@@ -253,7 +253,7 @@ def test_of_a_text_what_is_gone_on_with_is_looked_at():
     assert set(found.answer) <= set("abcdefgh")
 
 
-def test_what_finds_things_is_looked_at_by_places_and_queries(tmp_path):
+def test_detection_maps_have_positions_and_queries(tmp_path):
     task = Discs(train_examples=4, valid_examples=2, test_examples=2, rows=16, columns=24)
     model = Detr(width=8, heads=2, layers=1, queries=6, channels=4, stages=2)
     found = inspect(run(tmp_path / "one", change(EXPERIMENT, task=task, model=model), problem=task.load()), "test:1")
@@ -264,7 +264,7 @@ def test_what_finds_things_is_looked_at_by_places_and_queries(tmp_path):
         np.testing.assert_allclose(np.sum(seen["layers"], axis=-1), 1, atol=3e-3)
 
 
-def test_an_answer_is_given_back_one_symbol_late():
+def test_decoder_input_is_the_answer_shifted_by_one():
     found = forced(parrot(), "1 2 3")
     source, given, source_keep, target_keep = found.inputs
     ids = PROBLEM.encode_prompt("1 2 3")["source"][0]

@@ -49,7 +49,7 @@ def test_a_softmax_map_is_not_compared_with_itself():
     assert (len(grid.heads), [len(row) for row in grid.rows], grid.notes) == (6, [6], [])
 
 
-def test_a_column_for_every_checkpoint():
+def test_every_checkpoint_has_a_column():
     figures, flows = training(FOUND)
     assert figures.heads == ["", "", "step\n6", "step\n1,200"]
     assert figures.rows == [
@@ -118,6 +118,6 @@ def test_a_zero_has_no_sign():
     assert small(-0.25) == "-0.250"
 
 
-def test_nothing_is_made_of_what_is_undefined():
+def test_undefined_figures_are_left_empty():
     assert "nan" not in shown(FOUND)
     assert np.isnan(FOUND["attentions"]["encoder"]["figures"][0][1]["rank"])

@@ -17,7 +17,7 @@ from tests.lab import unfinished
 from tests.small import EXPERIMENT
 
 
-def test_a_checkpoint_that_is_passed_over_is_told_with_the_one_that_is_taken(tmp_path, capsys):
+def test_skipped_checkpoint_is_reported(tmp_path, capsys):
     run = unfinished.run(tmp_path / "base", EXPERIMENT)
     assert trained(run, data=False).step == 12
     assert capsys.readouterr() == ("", "")
@@ -61,7 +61,7 @@ def test_an_older_run_without_source_marks_is_asked_as_it_was_trained(tmp_path):
     assert not plan.clear
 
 
-def test_of_several_learning_rates_no_checkpoint_is_the_best(tmp_path):
+def test_best_is_refused_with_several_learning_rates(tmp_path):
     run = unfinished.run(tmp_path / "base", change(EXPERIMENT, **{"train.learning_rate": (0.001, 0.003)}))
     with pytest.raises(CheckpointError, match=r"base was trained at 2 learning rates, .* the steps 6, 12$"):
         trained(run, "best", data=False)

@@ -24,7 +24,7 @@ class Drawn:
         return {"doubled": PNG + bytes(answer["y"].astype(np.uint8))}
 
 
-def test_what_is_answered_to_the_first_is_kept_and_read_again(tmp_path):
+def test_pictures_are_stored_and_read_again(tmp_path):
     run = RunFolder(tmp_path)
     run.write("experiment", {"study": "", "question": "", "variant": "", "quick": False, "experiment": {}})
     assert pictures(run) == ()
@@ -32,7 +32,7 @@ def test_what_is_answered_to_the_first_is_kept_and_read_again(tmp_path):
     assert pictures(run) == (Picture("doubled", PNG + bytes(range(0, 32, 2))),)
 
 
-def test_the_settings_of_ones_own_draw_no_other_picture():
+def test_user_matplotlib_settings_do_not_change_pictures():
     """With a setting that asks for a program which may not be there, and with other colours."""
 
     class Squares(Drawn):
@@ -44,7 +44,7 @@ def test_the_settings_of_ones_own_draw_no_other_picture():
         assert answer_pictures(2.0, Squares()) == plain
 
 
-def test_a_problem_that_draws_nothing_keeps_nothing():
+def test_task_without_pictures_stores_none():
     silent = type("Silent", (Drawn,), {"pictures": TaskData.pictures})()
     assert answer_pictures(2.0, silent) is None
 
@@ -59,7 +59,7 @@ def test_a_problem_that_draws_nothing_keeps_nothing():
     ],
     ids=["letters", "other-bytes", "no-caption", "number"],
 )
-def test_what_is_no_picture_is_refused(tmp_path, entry, what):
+def test_invalid_picture_is_refused(tmp_path, entry, what):
     run = RunFolder(tmp_path)
     run.write("experiment", {"study": "", "question": "", "variant": "", "quick": False, "experiment": {}})
     run.write("pictures", {"pictures": [entry]})

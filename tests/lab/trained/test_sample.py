@@ -45,7 +45,7 @@ def trained(monkeypatch):
     return trained
 
 
-def test_without_a_word_the_answer_is_greedy_and_the_map_of_it(trained):
+def test_default_decoder_is_greedy(trained):
     found = sample("run", "1 2 3")
     assert found["decoder"] == Greedy()
     answer = jax.jit(PROBLEM.answer)(TRANSFORMER.model, PROBLEM.encode_prompt("1 2 3"))
@@ -71,7 +71,7 @@ def test_the_run_s_own_decoder_answers(trained):
     assert sample("run", "1 2 3")["decoder"] == Beam(size=5, best=3)
 
 
-def test_what_is_drawn_is_what_translate_draws_for_a_first_line(trained):
+def test_samples_equal_those_of_translate(trained):
     asked = DecodingOptions(temperature=5.0, seed=3)
     found = sample("run", "1 2 3", asked)
     assert found["decoder"] == Sample(temperature=5.0)
@@ -86,14 +86,14 @@ def test_a_model_without_attention_has_no_map(trained):
     assert lines(found) == whole
 
 
-def test_a_model_of_ones_own_need_not_know_of_attention(trained):
+def test_user_model_without_attentions_has_no_map(trained):
     own = replace(run(), experiment=replace(EXPERIMENT, model=SimpleNamespace()))
     trained(own)
     assert sample("run", "1 2 3")["map"] is None
     assert snapshots(own.experiment.model, own.model, PROBLEM) is None
 
 
-def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
+def test_undecoded_task_has_one_answer_and_no_map(trained, monkeypatch):
     problem = Associations(keys=4, examined=3).load()
     monkeypatch.setattr(problem, "answer", lambda model, batch: {"said": batch["answers"]})
     trained(Trained(EXPERIMENT, problem, None))
@@ -103,7 +103,7 @@ def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
         sample("run", "0:1 2:3 0?", DecodingOptions(best=2))
 
 
-def test_a_text_is_gone_on_with_block_after_block(trained):
+def test_text_is_continued_block_by_block(trained):
     problem = LanguageModelData(dict.fromkeys(PARTS, "abcdefg" * 9), Characters(), 8)
     writer = Language(width=8, heads=1, layers=1, feedforward=8).create(jax.random.key(3), problem.shape)
     trained(Trained(EXPERIMENT, problem, writer))
@@ -123,7 +123,7 @@ def test_a_text_is_gone_on_with_block_after_block(trained):
         assert len(long) == 20
 
 
-def test_numbers_that_are_not_finite_are_no_answer(trained):
+def test_nonfinite_scores_are_no_answer(trained):
     trained(parrot(scores=np.nan))
     with pytest.raises(DivergedError, match="returned non-finite values for this input") as refused:
         sample("run", "1 2")
@@ -131,7 +131,7 @@ def test_numbers_that_are_not_finite_are_no_answer(trained):
 
 
 @pytest.mark.parametrize("text", ["", "   "])
-def test_nothing_is_no_input(trained, text):
+def test_empty_input_is_refused(trained, text):
     with pytest.raises(DataError, match="is empty"):
         sample("run", text)
 
@@ -172,5 +172,5 @@ def test_the_best_comes_first_then_all_then_the_map():
     assert lines(one, 3)[2:] == ["  a", "b", "a █", "∎ ▒", "", "  b", "b █", "a", "∎ ▒"]
 
 
-def test_what_a_score_is():
+def test_scores_are_described():
     assert scored(Greedy()) == scored(Sample()) == scored(Beam(penalty=0.0)) == "log-probability in nats"

@@ -20,7 +20,7 @@ from attnlab.tasks import Boxes, CMUdict, Images, Nodes, Recall, Sentences, Soun
 from attnlab.tasks.text.translation import Parallel
 from attnlab.training.config import Train
 from tests.data.audio.test_recordings import put, tone
-from tests.data.images.test_images import idx, written
+from tests.data.images.test_idx_files import idx, written
 
 PARTS = ("train", "valid", "test")
 SMALL = {"width": 8, "heads": 2, "layers": 1}
@@ -158,7 +158,7 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_on_its_own_test_a_run_comes_to_its_own_result_and_its_own_answers(kind, trained, tmp_path):
+def test_scoring_the_own_test_file_reproduces_result_and_answers(kind, trained, tmp_path):
     folder, file = trained(kind)
     (found,) = score(folder, [file])
     result = RunFolder(folder).read("result") or {}
@@ -186,7 +186,7 @@ def test_the_command_prints_what_the_table_does_and_keeps_the_answers(kind, trai
     ("kind", "content"),
     [("pairs", "abc\nba\n"), ("pronunciations", "abc\nba\n"), ("sentences", "rises x falls\nx x\n")],
 )
-def test_inputs_alone_are_answered_and_nothing_is_measured(kind, content, trained, tmp_path):
+def test_inputs_without_answers_have_answers_but_no_metrics(kind, content, trained, tmp_path):
     folder, _ = trained(kind)
     (tmp_path / "inputs").write_text(content)
     (found,) = score(folder, [str(tmp_path / "inputs")])
@@ -324,7 +324,7 @@ def test_a_file_without_sides_has_no_empty_ones(trained, capsys):
     )
 
 
-def test_what_has_another_size_is_named(trained, tmp_path):
+def test_wrong_sizes_are_named(trained, tmp_path):
     written(tmp_path, "test", count=3)
     idx(tmp_path / "test-images-idx3-ubyte", np.zeros((3, 6, 5), np.uint8))
     with pytest.raises(DataError, match=r"contains images of 6 × 5 × 1, but the model expects 4 × 5 × 1"):
@@ -337,6 +337,9 @@ def test_what_has_another_size_is_named(trained, tmp_path):
         match=r"h\.npz: the class 'other' of node '.*' does not occur in training; the training classes are 0, 1, 2",
     ):
         score(trained("nodes")[0], [named])
+
+
+def test_recordings_of_another_length_are_named(trained, tmp_path):
     put(tmp_path / "s" / "low" / "a.wav", tone(300, 8000, 3.0), rate=8000)
     with pytest.raises(DataError, match=r"s: low/a\.wav lasts 2\.9\d s, but the model reads at most 0\.\d+ s"):
         score(trained("sounds")[0], [str(tmp_path / "s")])
@@ -354,7 +357,7 @@ def test_symbols_never_seen_are_left_out_and_their_lines_said(trained, tmp_path)
     assert found.rows[0][2].expected == "bż"
 
 
-def test_a_task_that_draws_its_examples_reads_no_file(tmp_path):
+def test_generated_task_reads_no_file(tmp_path):
     task = Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=6)
     with pytest.raises(
         NotImplementedError, match="task=Recall generates its own examples and does not read other files"

@@ -36,7 +36,7 @@ FIGURES = Figures(train_examples=20, valid_examples=10, test_examples=10, size=1
     ],
     ids=["words", "patches"],
 )
-def test_the_token_of_a_class_has_its_row_in_front_of_what_is_read(task, model, text, names, pool):
+def test_class_token_is_the_first_row(task, model, text, names, pool):
     problem, config = task.load(), model(width=4, heads=1, layers=1, feedforward=4, pool=pool)
     drawn = config.create(jax.random.key(0), problem.shape)
     first = ["[class]"] if pool == "token" else []
@@ -52,7 +52,7 @@ def test_the_token_of_a_class_has_its_row_in_front_of_what_is_read(task, model, 
     np.testing.assert_allclose(np.sum(seen["layers"], axis=-1), 1, atol=1e-3)
 
 
-def test_of_what_is_longer_than_is_drawn_the_beginning_is_kept(monkeypatch):
+def test_long_maps_are_cut_to_their_beginning(monkeypatch):
     problem = Documents(shortest=150, longest=150, valid_examples=3, test_examples=3).load()
     config = Classifier(width=4, heads=2, layers=1, feedforward=4)
     model = config.create(jax.random.key(0), problem.shape)
@@ -66,7 +66,7 @@ def test_of_what_is_longer_than_is_drawn_the_beginning_is_kept(monkeypatch):
     assert snapshots(config, model, problem) is None
 
 
-def test_a_decoder_looks_along_the_beginnings_of_the_first_examples():
+def test_decoder_maps_of_the_first_examples():
     problem = Recall(vocabulary=64, pairs=4, queries=4, length=200, valid_examples=4, test_examples=4).load()
     config = Language(width=4, heads=2, layers=1, feedforward=4)
     model = config.create(jax.random.key(0), problem.shape)
@@ -82,7 +82,7 @@ def test_a_decoder_looks_along_the_beginnings_of_the_first_examples():
         assert example["source"][:2] == problem.tokens({"tokens": tokens[None]})["source"][:2]
 
 
-def test_a_graph_shows_what_nodes_take_from_their_neighbours():
+def test_graph_maps_of_nodes_and_neighbours():
     """Rows of a node whose neighbours are all drawn sum to 1; no edge, no weight; GCN's fixed weights are no map."""
     problem, config = Nodes(each=5, valid_examples=20, test_examples=20).load(), Gat(width=4, heads=2)
     found = snapshots(config, config.create(jax.random.key(0), problem.shape), problem)
@@ -105,9 +105,9 @@ def test_a_graph_shows_what_nodes_take_from_their_neighbours():
 
 
 @pytest.mark.parametrize("sure", [0.0, 2.0])
-def test_queries_show_the_places_of_the_image_where_they_look(sure, monkeypatch):
+def test_detection_maps_of_queries_and_positions(sure, monkeypatch):
     """Also of an image whose sides no halving divides; those that are sure are named by what they found."""
-    monkeypatch.setattr("attnlab.lab.trained.snapshot.SURE", sure)
+    monkeypatch.setattr("attnlab.tasks.vision.objects.SURE", sure)
     problem = Discs(train_examples=4, valid_examples=2, test_examples=4, rows=18, columns=25).load()
     config = Detr(width=8, heads=2, layers=2, queries=6, channels=4, stages=2)
     model = config.create(jax.random.key(0), problem.shape)

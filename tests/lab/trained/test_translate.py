@@ -45,7 +45,7 @@ LINES = b"\xef\xbb\xbf1 2\r\n3\n\n \t \r\n4 x 4\n1 \xff\n0 1 2 3 4 0 1 2 3\n2 2"
 
 
 @pytest.mark.parametrize("batch", [1, 3, 32])
-def test_every_line_is_answered_by_one_and_what_is_wrong_is_told(trained, batch):
+def test_every_line_has_one_answer_or_a_message(trained, batch):
     out, told, code = through(LINES, batch=batch)
     assert out == "1 2\n3\n\n\n\n\n\n2 2\n"
     assert told == [
@@ -68,7 +68,7 @@ def test_lines_are_cut_and_symbols_left_out_as_asked(trained):
     assert code == 3
 
 
-def test_the_whole_is_counted(trained):
+def test_summary_counts_all_lines(trained):
     told = []
     # An answer has eight tokens, its end among them; a source without marks has as many.
     trained(parrot(replace(TASK, source_marks="none").load()))
@@ -77,7 +77,7 @@ def test_the_whole_is_counted(trained):
     assert through(b"") == ("", [], 0)
 
 
-def test_lines_are_answered_as_they_come(trained):
+def test_lines_are_answered_as_they_arrive(trained):
     sink, seen = io.BytesIO(), []
     held = io.BufferedWriter(sink)  # pyright: ignore[reportArgumentType]
 
@@ -93,7 +93,7 @@ def test_lines_are_answered_as_they_come(trained):
     assert sink.getvalue() == b"1 2\n3 4\n0\n2\n"
 
 
-def test_a_pipe_is_not_waited_for():
+def test_available_lines_of_a_pipe_are_answered_at_once():
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as pipe:
         lines = arriving(pipe)
@@ -117,7 +117,7 @@ def test_lines_are_whole_wherever_the_reading_stops(size):
     assert [line for group in arriving(Pieces()) for line in group] == ["ä\r\n".encode(), b"\n", content[5:]]
 
 
-def test_what_cannot_be_read_is_named():
+def test_unreadable_input_is_named():
     class Broken:
         def read1(self, most):
             raise IsADirectoryError(21, "Is a directory")
@@ -146,7 +146,7 @@ def test_from_python_lines_are_text_or_bytes(trained):
     assert last.trouble == "not UTF-8: byte 5 of the input is 0xed"
 
 
-def test_one_text_is_not_several(trained):
+def test_single_string_is_refused(trained):
     for text in ("1 2", b"1 2"):
         with pytest.raises(TypeError, match=r"lines must be an iterable of lines, got a single line; pass \[line\]"):
             translate("run", text)
@@ -165,7 +165,7 @@ def test_the_run_s_own_decoder_answers(trained):
     assert [answer.text for answer in next(translator([[b"1 2"]]))] == ["1 2"]
 
 
-def test_numbers_that_are_not_finite_are_no_answer(trained):
+def test_nonfinite_scores_are_no_answer(trained):
     trained(parrot(scores=np.nan))
     assert through(b"1\n") == (
         "\n", ["line 1: the model returned non-finite values for this line; the answer is an empty line"], 3
@@ -187,12 +187,12 @@ def test_an_answer_that_spells_several_lines_is_one(trained):
         ({"unknown": "skipp"}, "unknown='skipp' is not known; nearest: 'skip'"),
     ],
 )
-def test_what_cannot_work_is_refused(trained, options, words):
+def test_invalid_arguments_are_refused(trained, options, words):
     with pytest.raises(ValueError, match=words):
         Translator("run", **options)
 
 
-def test_what_is_no_text_for_a_text_is_refused(trained):
+def test_tasks_without_text_are_refused(trained):
     problem = Associations(keys=4, examined=3).load()
     trained(Trained(parrot().experiment, problem, None))
     with pytest.raises(ValueError, match=r"^run: its task does not map text to text; use attnlab sample"):

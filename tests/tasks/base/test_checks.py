@@ -13,14 +13,14 @@ class Toy:
     test_examples: int = 1
 
 
-def test_what_may_be():
+def test_valid_values_pass():
     for toy in (Toy(), Toy(size=2**31 - 1, seed=2**32 - 1, buckets=16)):
         checks.counts(toy, ["size"])
         checks.seed(toy)
         checks.buckets(toy)
 
 
-def test_what_decides_nothing_beside_another():
+def test_unused_fields_are_refused():
     checks.unused(Toy(size=2), "size", ["seed", "buckets"])
     with pytest.raises(ValueError, match=r"^task\.buckets=4 has no effect with task\.size=2$"):
         checks.unused(Toy(size=2, buckets=4), "size", ["seed", "buckets"])
@@ -38,7 +38,7 @@ def test_examples_are_held_in_memory():
         checks.examples(Toy(test_examples=2**31 - 1), ["test"])
 
 
-def test_true_is_no_count():
+def test_bool_is_no_count():
     with pytest.raises(ValueError, match=r"task\.size=True"):
         checks.counts(Toy(size=True), ["size"])
 

@@ -45,7 +45,7 @@ def test_loss_and_accuracy_by_hand():
     assert float(found["accuracy"]) == 0.5
 
 
-def test_what_is_not_asked_has_no_gradient_and_nothing_asked_no_loss():
+def test_unscored_positions_have_no_gradient():
     labels = np.array([[1, -1]], np.int32)
     batch = lambda x: {"source": x, "keep": np.ones((1, 2), bool), "label": labels}
     gradient = jax.grad(lambda x: Signs([]).loss(each, batch(x), None)[0])(jnp.array([[0.3, 5.0]]))
@@ -55,7 +55,7 @@ def test_what_is_not_asked_has_no_gradient_and_nothing_asked_no_loss():
     assert float(Signs([]).loss(model, nothing, None)[0]) == 0
 
 
-def test_answers_are_scored_where_they_were_asked():
+def test_only_scored_positions_count_in_score():
     whole = {
         "source": np.array([[1.0, 9], [-2, 9], [3, 9], [-1, 9], [5, 9]], np.float32),
         "keep": np.array([[True, False]] * 5),
@@ -70,7 +70,7 @@ def test_answers_are_scored_where_they_were_asked():
     assert problem.score("test", [problem.answer(each, one)]) == {"accuracy": 2 / 3}
 
 
-def test_a_class_is_told_with_its_probability():
+def test_answer_has_the_probability_of_the_class():
     problem = Signs([])
     assert problem.format_answer(problem.answer(model, problem.encode_prompt("1"))) == "plus (88.1%)"
     assert problem.format_answer(problem.answer(each, {"source": np.array([[1.0, -1]], np.float32)})) == "plus minus"

@@ -27,7 +27,7 @@ def test_padding_is_not_counted(name):
     assert problem.counted("test", 20) == 20 * count // 300
 
 
-def test_one_right_answer_more_is_one_of_so_many():
+def test_counted_is_the_denominator_of_the_metric():
     problem = TASKS["figures"][0].load()
     batches = problem.eval_batches("test")
     answers = [{"label": np.array(batch["label"])} for batch in batches]

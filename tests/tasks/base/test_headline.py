@@ -11,6 +11,15 @@ from attnlab.tasks.base.headline import headline
 
 WORDS = [("rot", "red"), ("grün", "green"), ("blau", "blue"), ("gelb", "yellow")]
 PHONES = [("szavak", "s ɒ v ɒ k"), ("szó", "s oː"), ("vas", "v ɒ ʃ"), ("kos", "k o ʃ")] * 16
+NOUNS = [("Hund", "dog"), ("Vogel", "bird"), ("Mann", "man"), ("Junge", "boy")]
+PLACES = [("Haus", "house"), ("Baum", "tree"), ("Garten", "garden"), ("See", "lake")]
+TEMPLATES = [
+    (f"ein {noun[0]} {verb[0]} {how[0]} zum {place[0]}", f"a {noun[1]} {how[1]} {verb[1]} to the {place[1]}")
+    for noun in NOUNS
+    for place in PLACES
+    for verb in (("läuft", "runs"), ("geht", "walks"))
+    for how in (("oft", "often"), ("nie", "never"))
+]
 SENTENCES = [("ein hund läuft", "a dog runs past me ."), ("zwei hunde", "two dogs and a small cat here .")]
 CHINESE = [("the weather is fine", "今天天气很好我们去公园玩吧"), ("i read books", "我每天晚上都在家里看书")]
 JAPANESE = [("the weather is fine", "今日はとても天気がいいですね"), ("i read books", "毎晩家で本を読んでいます")]
@@ -45,6 +54,7 @@ def given(pairs):
         (PHONES, "word_error_rate", "sources are single words and references consist of a few distinct symbols"),
         (DIGITS, "exact_match", "references consist of a few distinct symbols"),
         (SENTENCES, "bleu", "references are sentences (median 7 words)"),
+        (TEMPLATES, "bleu", "references are sentences (median 7 words)"),
         (CHINESE, "bleu_zh", "references have no spaces between words"),
         (JAPANESE, "bleu_characters", "references have no spaces between words"),
         (THAI, "bleu_characters", "references have no spaces between words"),
@@ -110,7 +120,7 @@ def write(tmp_path):
     return write
 
 
-def test_a_metric_that_is_asked_for_is_taken_and_nothing_is_said(write):
+def test_requested_metric_is_used_without_a_note(write):
     problem = Parallel(**write(WORDS), metric="word_edit_rate").load()
     assert (problem.metric.name, problem.metric.higher) == ("word_edit_rate", False)
     assert not [note for note in problem.notes if "headline" in note]
@@ -165,7 +175,7 @@ def test_a_source_with_several_targets_is_one_example_of_the_test_and_separate_p
         assert problem.score("test", [{"tokens": tokens}])["word_error_rate"] == pytest.approx(rate / 3)
 
 
-def test_what_stands_in_train_too_is_told_of_joined_examples(write):
+def test_repeated_sources_are_reported_for_merged_examples(write):
     rows = [("rot", "red"), ("rot", "crimson"), ("grün", "green")]
     other = [("schwarz", "black"), ("schwarz", "ebony"), ("weiß", "white")]
     test = [("rot", "ruby"), ("rot", "scarlet"), ("lila", "purple")]

@@ -39,7 +39,7 @@ def test_a_batch_is_a_function_of_the_tasks_seed_the_seed_and_the_step():
         assert (batch(one, 2, 3) != differs).any()
 
 
-def test_parts_are_drawn_once_and_each_as_it_is_asked_for():
+def test_parts_are_generated_once():
     problem = Signed(Signs(test_examples=2000))
     np.testing.assert_array_equal(
         problem.eval_batches("test", 4)[0]["source"], problem.eval_batches("test")[0]["source"][:4]
@@ -50,13 +50,13 @@ def test_parts_are_drawn_once_and_each_as_it_is_asked_for():
 
 
 @pytest.mark.parametrize(("positions", "size"), [(1, EXAMINED), (POSITIONS // 64, 64), (2 * POSITIONS, 1)])
-def test_long_examples_are_examined_few_at_a_time(positions, size):
+def test_long_examples_have_small_eval_batches(positions, size):
     batches = Signed(Signs(test_examples=EXAMINED + 1), positions).eval_batches("test")
     assert {len(batch["label"]) for batch in batches} == {size}
     assert sum(int((batch["label"] >= 0).sum()) for batch in batches) == EXAMINED + 1
 
 
-def test_what_always_answering_the_commonest_would_give_is_told():
+def test_frequency_of_the_commonest_class_is_reported():
     problem = Signed(Signs(test_examples=400))
     share = problem.eval_batches("test")[0]["label"].mean()
     assert 0.7 < share < 0.95

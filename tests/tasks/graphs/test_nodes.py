@@ -38,7 +38,7 @@ def test_the_shape_and_the_batches():
         assert batch[name].dtype == np.int32
 
 
-def test_who_knows_all_is_right_and_who_is_always_wrong_is_not():
+def test_scores_of_a_perfect_and_of_a_wrong_model():
     least = np.log(np.exp(2) + 3) - 2
     for model, accuracy, nats in ((Oracle(), 1.0, least), (Oracle(right=False), 0.0, least + 2)):
         loss, metrics = PROBLEM.loss(model, PROBLEM.batch(0, 0, 6), None)
@@ -48,7 +48,7 @@ def test_who_knows_all_is_right_and_who_is_always_wrong_is_not():
         assert score == pytest.approx({"accuracy": accuracy, "nats": nats}, rel=1e-5)
 
 
-def test_examinations_are_filled_up_with_what_is_not_asked(monkeypatch):
+def test_fill_rows_are_not_scored(monkeypatch):
     monkeypatch.setattr("attnlab.tasks.graphs.nodes.EXAMINED", 16)
     batches = PROBLEM.eval_batches("test", 39)
     assert [batch["node"].shape for batch in batches] == [(16,)] * 3
@@ -67,7 +67,7 @@ def test_examinations_are_filled_up_with_what_is_not_asked(monkeypatch):
             PROBLEM.eval_batches(part, limit)
 
 
-def test_a_node_is_asked_for_by_its_name():
+def test_prompt_is_the_name_of_a_node():
     batch = PROBLEM.encode_prompt(" 17 ")
     assert batch["node"].tolist() == [17]
     told = PROBLEM.format_answer(PROBLEM.answer(Oracle(), batch))
@@ -80,7 +80,7 @@ def test_a_node_is_asked_for_by_its_name():
         PROBLEM.encode_prompt("2000")
 
 
-def test_absent_classes_are_told_by_part():
+def test_absent_classes_are_reported_by_part():
     graph = graphs.drawn(60, 3, 0)
     of = lambda label: np.flatnonzero(graph.labels == label).astype(np.int32)
     parts = {"train": of(0), "valid": np.arange(60), "test": np.concatenate([of(1), of(2)])}
@@ -99,7 +99,7 @@ def test_other_graphs_and_other_parts_are_other_data():
     assert len(found["classes"]) == 3
 
 
-def test_a_graph_of_ones_own(tmp_path):
+def test_own_graph(tmp_path):
     graph, file, split = graphs.drawn(60, 3, 0), tmp_path / "graph.npz", tmp_path / "split.tsv"
     rows = lambda of: np.searchsorted(of[:, 0], np.arange(61))
     order = graph.edges[np.lexsort(graph.edges.T[::-1])]
@@ -125,6 +125,6 @@ def test_a_graph_of_ones_own(tmp_path):
         ({"split": "there", "each": 3}, "task.each=3 has no effect with task.split='there'"),
     ],
 )
-def test_what_cannot_be_names_the_field(fields, words):
+def test_invalid_values_name_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
         Nodes(**fields)

@@ -88,7 +88,7 @@ def test_batches_are_a_function_of_seed_and_step_and_their_shape_of_the_step(pro
     assert SpeechData(TASK, {**PARTS, "test": made(6)}).fingerprint != problem.fingerprint
 
 
-def test_what_is_heard_is_scored(problem):
+def test_metrics_of_a_string(problem):
     for part, count in (("valid", 4), ("test", 7)):
         answers = [problem.answer(ear, batch) for batch in problem.eval_batches(part)]
         told = problem.score(part, answers)
@@ -177,7 +177,7 @@ def test_runs_of_frames_become_words():
     assert collapse([2] * 5 + [9] * 3 + [2] * 5 + [9] * 2 + [2] * 5 + [9] * 7, gap=9) == [2, 2]
 
 
-def test_a_person_asks_by_a_file_or_by_a_number(problem, tmp_path):
+def test_prompt_is_a_file_or_a_number(problem, tmp_path):
     path = tmp_path / "said.wav"
     silence = np.zeros(800)
     said = np.concatenate([sound(300, 0.2), silence, sound(2500, 0.2)])
@@ -201,7 +201,7 @@ def test_a_person_asks_by_a_file_or_by_a_number(problem, tmp_path):
             problem.encode_prompt(text)
 
 
-def test_what_was_answered_is_drawn(problem):
+def test_answers_are_drawn(problem):
     batch = {name: x[:3] for name, x in problem.eval_batches("test")[0].items()}
     ((caption, png),) = problem.pictures(batch, problem.answer(ear, batch)).items()
     assert "spoken" in caption

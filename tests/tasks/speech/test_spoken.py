@@ -6,7 +6,7 @@ from attnlab.tasks.speech.spoken import Sounds, Spoken, Tones
 from tests.data.audio.test_recordings import put, tone
 
 
-def test_one_brings_folders_of_recordings(tmp_path):
+def test_own_folders_of_recordings(tmp_path):
     for n, part in enumerate(("train", "valid", "test")):
         for take in range(2):
             put(tmp_path / part / "low" / f"{take}.wav", tone(300, 16_000, 0.2 + 0.01 * n), rate=16_000)
@@ -71,6 +71,6 @@ def test_digits_of_the_official_split(published):
         ({"seed": -1}, r"task\.seed=-1"),
     ],
 )
-def test_what_cannot_be_is_refused(fields, refusal):
+def test_invalid_values_are_refused(fields, refusal):
     with pytest.raises(ValueError, match=refusal):
         Spoken(**fields)

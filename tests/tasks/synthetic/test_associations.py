@@ -74,7 +74,7 @@ def test_with_length_values_are_overwritten_and_keys_asked_as_often_as_they_come
     assert abs(counts - (1 + 13 / 7)) < 0.1
 
 
-def test_the_examination_asks_every_key_that_was_told_once(problem):
+def test_evaluation_queries_every_key_once(problem):
     batches = problem.eval_batches("valid")
     assert [batch["keys"].shape[0] for batch in batches] == [20, 20]
     assert batches[0]["keys"].shape[1] == (problem.task.examined_length or 7)
@@ -84,7 +84,7 @@ def test_the_examination_asks_every_key_that_was_told_once(problem):
     assert not asked[25:].any()
 
 
-def test_an_oracle_has_no_loss_and_who_knows_nothing_has_half(problem):
+def test_loss_is_0_for_an_oracle_and_half_for_zeros(problem):
     for model, loss, accuracy in ((oracle, 0.0, 1.0), (nobody, 0.5, None)):
         answers = [problem.answer(model, batch) for batch in problem.eval_batches("test")]
         score = problem.score("test", answers)
@@ -123,7 +123,7 @@ def test_other_tasks_are_other_data():
     assert len({task.load().fingerprint for task in tasks}) == len(tasks)
 
 
-def test_asking_and_telling():
+def test_prompt_and_answer():
     problem = TWICE.load()
     batch = problem.encode_prompt("0:2 3:1 0:5 0?")
     assert batch["answers"].tolist() == [[5]]
@@ -132,7 +132,7 @@ def test_asking_and_telling():
 
 
 @pytest.mark.parametrize("text", ["", "0:1", "0:1 1?", "0:9 0?", "0-1 0?", "0:1 0? 0?", "7:1 7?", f"{10**20}:1 1?"])
-def test_what_cannot_be_asked(text):
+def test_invalid_prompts_are_refused(text):
     with pytest.raises(DataError, match=r"the input|below 7"):
         ONCE.load().encode_prompt(text)
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_asked(text):
         ({"seed": -1}, "task.seed=-1 must be a whole number"),
     ],
 )
-def test_what_cannot_be_names_the_field(fields, words):
+def test_invalid_values_name_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
         Associations(**fields)
 

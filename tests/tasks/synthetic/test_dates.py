@@ -34,14 +34,14 @@ def test_a_limit_is_balanced_over_languages(problem):
     assert len(problem.score("valid", answers, 40)) == 1 + 40
 
 
-def test_asking_as_people_type(problem):
+def test_prompts_are_normalised(problem):
     ids = problem.encode_prompt("5. März 2024")["source"]
     assert (problem.encode_prompt(" 5.\u00a0März  2024 ")["source"] == ids).all()
     with pytest.raises(DataError, match=r"U\+2602"):
         problem.encode_prompt("5. ☂ 2024")
 
 
-def test_telling_is_iso(problem):
+def test_answers_are_iso_dates(problem):
     digits = problem.target.encode("2024-03-05")
     assert problem.format_answer({"tokens": np.array([[*digits, 2, 0]])}) == "2024-03-05"
 
@@ -65,12 +65,12 @@ def test_the_data_are_a_function_of_the_fields():
         ("languages", ("de", "de")),
     ],
 )
-def test_what_cannot_be_names_the_field(field, value):
+def test_invalid_values_name_the_field(field, value):
     with pytest.raises(ValueError, match=rf"task\.{field}="):
         Dates(**{field: value})
 
 
-def test_an_unknown_language_is_told_the_nearest():
+def test_unknown_language_names_the_nearest():
     with pytest.raises(ValueError, match=r"task\.languages='en_UK' is not known; nearest: 'en_GB'"):
         Dates(languages=("de", "en_UK"))
 

@@ -45,7 +45,7 @@ def test_a_filter_of_one_pixel_moves_the_image(size):
         np.testing.assert_array_equal(found[inside], moved[inside])
 
 
-def test_whoever_convolves_makes_no_error_and_whoever_says_the_mean_one(problem):
+def test_error_is_0_for_the_convolution_and_1_for_the_mean(problem):
     silent = lambda image, keep=None, key=None: jnp.zeros_like(image)
     (examined,), drawn = problem.eval_batches("test"), problem.batch(0, 0, 64)
     assert problem.score("test", [problem.answer(convolved, examined)])["error"] < 1e-10
@@ -62,7 +62,7 @@ def test_batches_are_a_function_of_seed_and_step(problem):
     assert problem.fingerprint != Convolution(size=3, channels=2, side=6, seed=1).load().fingerprint
 
 
-def test_one_image_is_asked_for_by_number(problem):
+def test_prompt_is_the_number_of_an_image(problem):
     batch = problem.encode_prompt("test:3")
     np.testing.assert_array_equal(batch["source"][0], problem.eval_batches("test")[0]["source"][2])
     assert problem.format_answer(problem.answer(convolved, batch)).startswith("an image of 6 × 6 × 2, root mean square")
@@ -75,13 +75,13 @@ def test_one_image_is_asked_for_by_number(problem):
             problem.encode_prompt(text)
 
 
-def test_pictures_show_what_was_read_wanted_and_said(problem):
+def test_pictures_show_input_expected_and_predicted_image(problem):
     batch = {name: x[:16] for name, x in problem.eval_batches("test")[0].items()}
     (png,) = problem.pictures(batch, problem.answer(convolved, batch)).values()
     assert np.asarray(Image.open(BytesIO(png))).std() > 10
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_values_are_refused():
     with pytest.raises(ValueError, match=r"task.side=2 must be a whole number in 3 …"):
         Convolution(side=2)
     with pytest.raises(ValueError, match=r"task.size=0 must be a whole number in 1 …"):

@@ -60,7 +60,7 @@ def test_the_test_is_at_every_length_and_validation_at_that_of_training(problem)
     }  # fmt: skip
 
 
-def test_a_person_asks_by_symbols(problem):
+def test_prompt_is_symbols(problem):
     batch = problem.encode_prompt("t3 ! t7 t2 !")
     assert problem.format_answer(problem.answer(oracle, batch)) == "t7"
     with pytest.raises(DataError, match="never seen"):
@@ -78,6 +78,6 @@ def test_a_person_asks_by_symbols(problem):
         ({"seed": -1}, r"task\.seed=-1"),
     ],
 )
-def test_what_cannot_be_is_refused(fields, refusal):
+def test_invalid_values_are_refused(fields, refusal):
     with pytest.raises(ValueError, match=refusal):
         Induction(**fields)

@@ -28,7 +28,7 @@ def test_a_batch_is_expressions_padded_to_the_longest(problem):
     assert 4 <= batch["keep"].sum(axis=1).min() < batch["keep"].sum(axis=1).max() <= 24
 
 
-def test_where_the_mask_is_not_honoured_padding_is_read_and_nothing_else_differs(problem):
+def test_honoured_changes_only_the_mask(problem):
     ignored = ListOps(**{**vars(TASK), "honoured": False}).load()
     one, other = problem.batch(1, 2, 8), ignored.batch(1, 2, 8)
     assert other["keep"].all()
@@ -47,7 +47,7 @@ def test_batches_are_a_function_of_seed_and_step_and_parts_differ(problem):
     assert (valid != test).any()
 
 
-def test_the_examination_is_scored_and_its_last_batch_filled_up(problem):
+def test_evaluation_is_scored_without_fill_rows(problem):
     batches = problem.eval_batches("test")
     assert [len(batch["label"]) for batch in batches] == [256, 256]
     assert (batches[1]["label"] == -1).sum() == 212
@@ -62,7 +62,7 @@ def test_the_examination_is_scored_and_its_last_batch_filled_up(problem):
             problem.eval_batches(part, limit)
 
 
-def test_a_person_asks_by_words(problem):
+def test_prompt_is_an_expression(problem):
     batch = problem.encode_prompt("[MAX 2 9 [MIN 4 7 ] 0 ]")
     assert batch["source"].shape == (1, 24)
     assert problem.tokens(batch)["source"] == ["[MAX", "2", "9", "[MIN", "4", "7", "]", "0", "]"]
@@ -91,7 +91,7 @@ def test_a_person_asks_by_words(problem):
         ({"seed": -1}, r"task\.seed=-1"),
     ],
 )
-def test_what_cannot_be_is_refused(fields, words):
+def test_invalid_values_are_refused(fields, words):
     with pytest.raises(ValueError, match=words):
         ListOps(**fields)
 

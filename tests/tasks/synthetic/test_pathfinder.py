@@ -35,7 +35,7 @@ def test_batches_are_a_function_of_seed_and_step_and_parts_differ(problem):
     assert (valid != test).any()
 
 
-def test_the_examination_is_scored_and_shown(problem):
+def test_evaluation_is_scored_and_drawn(problem):
     batches = problem.eval_batches("test")
     assert [len(batch["label"]) for batch in batches] == [128, 128, 128]  # of 256 pixels each
     assert problem.score("test", [{"label": np.ones(128, np.int32)} for _ in batches]) == {"accuracy": 0.5}
@@ -46,7 +46,7 @@ def test_the_examination_is_scored_and_shown(problem):
     assert next(iter(last)).endswith("of 16 correct")
 
 
-def test_a_person_asks_by_number_or_by_a_picture(problem, tmp_path):
+def test_prompt_is_a_number_or_a_picture(problem, tmp_path):
     held = problem.eval_batches("test")[0]
     batch = problem.encode_prompt("test:3")
     np.testing.assert_array_equal(batch["source"][0], held["source"][2])
@@ -71,7 +71,7 @@ def test_a_person_asks_by_number_or_by_a_picture(problem, tmp_path):
         ({"seed": 2**32}, r"task\.seed=4294967296"),
     ],
 )
-def test_what_cannot_be_is_refused(fields, words):
+def test_invalid_values_are_refused(fields, words):
     with pytest.raises(ValueError, match=words):
         Pathfinder(**fields)
 
@@ -82,7 +82,7 @@ def test_curves_without_room_are_refused_as_it_is_loaded(monkeypatch):
         Pathfinder(size=12, dashes=9).load()
 
 
-def test_no_training_ends_because_a_batch_took_long(monkeypatch):
+def test_slow_training_batch_raises_nothing(monkeypatch):
     problem = Pathfinder(size=12, dashes=2, distractors=0, valid_examples=1, test_examples=1).load()
     monkeypatch.setattr("attnlab.data.synthetic.pathfinder.BARREN", 0)
     with pytest.raises(ValueError, match="is too small"):

@@ -48,7 +48,7 @@ def test_keys_and_values_take_turns_and_a_key_keeps_its_value(problem):
         assert set(rest.tolist()) - {0} <= set(keys.tolist())
 
 
-def test_every_answer_stands_in_the_sequence_before_it_is_asked(problem):
+def test_every_answer_occurs_before_its_question(problem):
     for batch in (problem.batch(2, 3, 100), *problem.eval_batches("test")):
         for tokens, answers, asked in zip(*(batch[n] for n in ("tokens", "answers", "asked")), strict=True):
             for place in np.flatnonzero(asked):
@@ -58,7 +58,7 @@ def test_every_answer_stands_in_the_sequence_before_it_is_asked(problem):
                 assert before[at[0] + 1] == answers[place]
 
 
-def test_the_examination_counts_the_questions_alone_and_training_what_is_told_again_too(problem):
+def test_only_training_scores_repeated_keys(problem):
     (*_, batch) = problem.eval_batches("valid")
     np.testing.assert_array_equal(batch["asked"].sum(axis=1), problem.task.queries)
     assert not batch["asked"][:, : 2 * problem.task.pairs].any()
@@ -66,7 +66,7 @@ def test_the_examination_counts_the_questions_alone_and_training_what_is_told_ag
     np.testing.assert_array_equal(problem.batch(0, 0, 5)["asked"].sum(axis=1), problem.task.queries + again)
 
 
-def test_an_oracle_answers_everything_and_a_constant_next_to_nothing(problem):
+def test_accuracy_of_an_oracle_and_of_a_constant(problem):
     answers = [problem.answer(oracle, batch) for batch in problem.eval_batches("test")]
     assert problem.score("test", answers) == {"accuracy": 1.0}
     _, metrics = problem.loss(oracle, problem.batch(0, 0, 8), None)
@@ -76,7 +76,7 @@ def test_an_oracle_answers_everything_and_a_constant_next_to_nothing(problem):
     assert abs(problem.score("test", answers)["accuracy"] - 1 / half(problem)) < 0.12
 
 
-def test_the_test_is_scored_by_the_distance_to_where_a_key_was_told_last():
+def test_accuracy_by_distance():
     problem = Recall(
         vocabulary=4, pairs=3, queries=2, length=12, valid_examples=2, test_examples=2, by_distance=True
     ).load()
@@ -115,13 +115,13 @@ def test_data_are_functions_of_seed_and_step(problem):
     assert Recall(vocabulary=8, pairs=9, seed=1).load().fingerprint != ONE.load().fingerprint
 
 
-def test_the_last_batch_is_filled_up_with_what_asks_nothing(problem):
+def test_fill_rows_of_the_last_batch_are_not_scored(problem):
     batches = problem.eval_batches("test")
     assert [batch["tokens"].shape[0] for batch in batches] == [250, 250]
     assert not batches[1]["asked"][50:].any()
 
 
-def test_asking_and_telling():
+def test_prompt_and_answer():
     problem = ONE.load()
     batch = problem.encode_prompt("k1 v3 k2 v0 k1")
     assert problem.tokens(batch)["source"] == ["k1", "v3", "k2", "v0", "k1"]
@@ -147,7 +147,7 @@ def test_asking_and_telling():
         ({"seed": 2**32}, "task.seed=4294967296 must be a whole number"),
     ],
 )
-def test_what_cannot_be_names_the_field(fields, words):
+def test_invalid_values_name_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
         Recall(**fields)
 

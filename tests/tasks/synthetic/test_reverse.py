@@ -20,7 +20,7 @@ def test_training_stops_at_25(problem):
     assert problem.buckets.padding < 0.3
 
 
-def test_asking_and_telling_are_integers_with_spaces(problem):
+def test_prompt_and_answer_are_integers_with_spaces(problem):
     batch = problem.encode_prompt(" 12 3  49 ")
     assert problem.tokens(batch)["source"] == ["12", "3", "49", "∎"]
     ids = problem.target.encode("49 3 12")
@@ -38,12 +38,12 @@ def test_the_answers_are_the_reversals(problem):
 @pytest.mark.parametrize(
     "field", ["train_examples", "valid_examples", "test_examples", "symbols", "train_longest", "longest"]
 )
-def test_what_cannot_be_names_the_field(field):
+def test_invalid_values_name_the_field(field):
     with pytest.raises(ValueError, match=rf"task\.{field}=0 must be a whole number"):
         Reverse(**{field: 0})
 
 
-def test_copies_are_copies_and_both_are_scored_by_what_was_taught_and_what_is_longer():
+def test_copy_and_reverse_are_scored_by_both_metrics():
     sizes = {
         "train_examples": 20,
         "valid_examples": 9,

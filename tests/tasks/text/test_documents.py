@@ -69,7 +69,7 @@ def test_batches_are_a_function_of_seed_and_step_and_parts_differ(name, request)
     assert problem.score("test", [{"label": batch["label"]} for batch in batches]) == {"accuracy": 1.0}
 
 
-def test_a_person_asks_by_text(single, pairs):
+def test_prompt_is_text(single, pairs):
     batch = single.encode_prompt("vu é")
     assert batch["source"].shape == (1, 60)
     assert single.tokens(batch)["source"] == ["v", "u", "20", "c3", "a9"]
@@ -129,7 +129,7 @@ def rows(part, count=40, classes=("good", "bad")):
     return [f"{label} {part} sentence {n} of {label}" for n in range(count) for label in classes]
 
 
-def test_a_line_that_is_another_now_is_told_by_the_fingerprint(tmp_path):
+def test_changed_line_changes_the_fingerprint(tmp_path):
     lines = {part: rows(part) for part in ("train", "valid", "test")}
     task = own(tmp_path, **lines)
     before = task.load()
@@ -182,7 +182,7 @@ def test_questions_are_of_the_classes_that_make_documents(published):
         ({"seed": -1}, r"task\.seed=-1"),
     ],
 )
-def test_what_cannot_be_is_refused(fields, words):
+def test_invalid_values_are_refused(fields, words):
     with pytest.raises(ValueError, match=words):
         Documents(**fields)
 

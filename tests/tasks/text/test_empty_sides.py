@@ -24,7 +24,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_they_are_refused_with_the_field_that_skips_them_and_skipped_with_a_note(name, tmp_path):
+def test_empty_sides_are_refused_or_skipped_with_a_note(name, tmp_path):
     task, lines, half = LINES[name]
     files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
     for n, path in enumerate(files.values()):

@@ -101,7 +101,7 @@ def test_the_same_sentences_hide_other_words_each_time_and_for_each_seed():
     assert all((first[0][name] == again[0][name]).all() for name in first[0])
 
 
-def test_unlabelled_sentences_are_filled_in_and_never_sorted():
+def test_unlabelled_sentences_are_used_for_pretraining_only():
     problem = made(unlabelled=["entirely other", "entirely other words", "other words"])
     assert {"entirely", "other", "words"} < set(problem.codec.vocabulary.symbols)
     ids = {symbol: n for n, symbol in enumerate(problem.codec.vocabulary.symbols, start=3)}
@@ -162,7 +162,7 @@ def test_each_phase_trains_its_own_head_and_both_the_rest():
         assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves((found.input_layer, found.encoder.encoded)))
 
 
-def test_a_model_that_fills_in_nothing_is_refused():
+def test_model_without_masked_words_is_refused():
     problem = made()
     model = jax.eval_shape(lambda: Classifier(width=8, heads=2, layers=1).create(jax.random.key(0), problem.shape))
     with pytest.raises(
@@ -171,7 +171,7 @@ def test_a_model_that_fills_in_nothing_is_refused():
         problem.loss(model, problem.batch(0, 0, 1), None)
 
 
-def test_it_is_asked_without_its_data():
+def test_text_interface_needs_no_data():
     problem = made()
     found = Trec().text_interface(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
     assert found.shape == problem.shape
@@ -196,7 +196,7 @@ def test_it_is_asked_without_its_data():
         ({"classes": {}}, "classes contains no list"),
     ],
 )
-def test_what_is_no_vocabulary_names_its_file(change, words):
+def test_invalid_vocabulary_names_its_file(change, words):
     with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
         Trec().text_interface(made().vocabulary | change, "vocabulary.json")
 
@@ -208,7 +208,7 @@ def test_parts_that_do_not_fit_are_refused():
         FinetuningData(PARTS | {"valid": [Example("the", ("odd",))]}, Words())
 
 
-def test_ones_own_files(tmp_path):
+def test_own_files(tmp_path):
     for part, examples in PARTS.items():
         rows = [f"{example.targets[0]} {example.source}\n" for example in examples]
         (tmp_path / part).write_text("".join(rows) + "\n")
@@ -232,7 +232,7 @@ def test_ones_own_files(tmp_path):
         Sentences(**files).load()
 
 
-def test_what_is_examined_and_read_unlabelled_is_told(tmp_path):
+def test_evaluation_sentences_among_unlabelled_are_reported(tmp_path):
     test = str(PARTS["test"][0].source)
     assert made(unlabelled=["something else"]).notes == made().notes
     found = made(unlabelled=["something else", test]).notes

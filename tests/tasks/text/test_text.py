@@ -59,7 +59,7 @@ def test_the_shape_and_the_blocks(problem):
         assert problem.codec.decode([*row, last]) in text
 
 
-def test_an_examination_asks_for_every_symbol_of_its_part_but_the_first(problem):
+def test_evaluation_scores_every_symbol_but_the_first(problem):
     # The comma was never seen in training, and is left out.
     (batch,) = problem.eval_batches("valid")
     assert problem.codec.decode(batch["tokens"][batch["asked"]]) == "to be or not to be"
@@ -85,7 +85,7 @@ def test_scores_are_the_likelihood_of_the_text(problem):
     assert math.isclose(loss, math.log(problem.shape.vocabulary), rel_tol=1e-6)
 
 
-def test_a_model_that_knows_the_text_is_right_and_what_is_behind_the_end_asks_nothing():
+def test_positions_after_the_end_are_not_scored():
     parts = {"train": "abcdefg" * 9, "valid": "abcdefg" * 2, "test": "efgabcdefga"}
     problem = LanguageModelData(parts, Characters(), 8)
     model = Cycle(problem.shape.vocabulary)
@@ -137,7 +137,7 @@ def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
 
 
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=40)], ids=str)
-def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
+def test_nats_are_per_character_for_all_units(units):
     parts = dict.fromkeys(("train", "valid", "test"), "the cat é the cat é the cat " * 9)
     problem = LanguageModelData(parts, units, 8)
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
@@ -195,7 +195,7 @@ def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_deno
             LanguageModelData(parts | {"valid": "щщщ ы юю шш" * 9 + text}, units, 8)
 
 
-def test_what_words_cost_is_not_held_against_what_characters_do():
+def test_words_are_scored_in_nats_per_word():
     """Words leave out those they do not know, and foretell no white space."""
     parts = {part: "the cat sat on the mat. " * 9 for part in PARTS}
     assert LanguageModelData(parts, Words(), 4, 8).metric.name == "nats_per_word"
@@ -205,7 +205,7 @@ def test_what_words_cost_is_not_held_against_what_characters_do():
 
 
 @pytest.mark.parametrize("task", [Shakespeare, Text])
-def test_what_text_in_lower_case_costs_is_not_held_against_what_it_costs_as_it_is(task):
+def test_lower_case_changes_the_evaluation_data(task):
     assert all(task(units=units).training_only_fields for units in (Characters(), Bytes(), Bpe()))
     assert not any(
         task(units=units).training_only_fields for units in (Characters(lower=True), Bpe(lower=True), Words())
@@ -213,7 +213,7 @@ def test_what_text_in_lower_case_costs_is_not_held_against_what_it_costs_as_it_i
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 5])
-def test_a_character_that_blocks_cut_is_one(length):
+def test_split_character_counts_once(length):
     text = "щ€𝄞a" * 20
     problem = LanguageModelData(dict.fromkeys(PARTS, "a" + text), Bytes(), length, 2 * length)
     batches = problem.eval_batches("test")
@@ -244,7 +244,7 @@ def test_a_prompt_of_merged_pairs_is_read_as_it_stands_and_what_follows_keeps_it
         assert problem.format_answer({"tokens": np.array([told])}) == follows
 
 
-def test_a_beginning_is_gone_on_with():
+def test_prompt_is_continued():
     parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
     problem = LanguageModelData(parts, Characters(), 12)
     model = Cycle(problem.shape.vocabulary)
@@ -258,7 +258,7 @@ def test_a_beginning_is_gone_on_with():
     assert isinstance(problem.decoder, Sample)
 
 
-def test_marks_are_never_drawn():
+def test_marks_are_never_sampled():
     problem = LanguageModelData(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
     # Of five symbols that are as likely three are marks.
     drawn = problem.answers(Cycle(problem.shape.vocabulary, 0.0), problem.encode_prompt("ab"), Sample(best=4), KEYS)
@@ -266,7 +266,7 @@ def test_marks_are_never_drawn():
     assert len(problem.format_answer({"tokens": drawn["tokens"][:, 0]})) == drawn["tokens"].shape[2]
 
 
-def test_a_network_goes_on_as_it_scores():
+def test_continuation_agrees_with_scores():
     problem = LanguageModelData(PARTS, Characters(), 8)
     model = Language(width=8, heads=2, layers=1, mechanism=Linear()).create(jax.random.key(1), problem.shape)
     prompt = problem.encode_prompt("to be")["source"]
@@ -277,7 +277,7 @@ def test_a_network_goes_on_as_it_scores():
     assert whole[4:] == (3 + jnp.argmax(scores[3:, 3:], axis=1)).tolist()
 
 
-def test_what_cannot_be_asked_is_refused(problem):
+def test_invalid_prompts_are_refused(problem):
     with pytest.raises(DataError, match="is empty; expected the beginning"):
         problem.encode_prompt("")
     with pytest.raises(DataError, match=r"never seen in training: \"X\""):
@@ -285,7 +285,7 @@ def test_what_cannot_be_asked_is_refused(problem):
     assert problem.encode_prompt("be\r\n")["source"].shape == (1, 3)
 
 
-def test_it_is_asked_without_its_data(problem):
+def test_text_interface_needs_no_data(problem):
     kept = json.loads(json.dumps(problem.vocabulary))
     found = Text(train="gone", valid="gone", test="gone").text_interface(kept, "vocabulary.json")
     assert found.shape == problem.shape
@@ -304,12 +304,12 @@ def test_it_is_asked_without_its_data(problem):
     ("change", "words"),
     [({"length": 0}, "length=0"), ({"length": "8"}, "length='8'"), ({"text": []}, "text contains no tokenizer")],
 )
-def test_what_is_no_vocabulary_names_its_file(problem, change, words):
+def test_invalid_vocabulary_names_its_file(problem, change, words):
     with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
         Text().text_interface(problem.vocabulary | change, "vocabulary.json")
 
 
-def test_ones_own_text(tmp_path):
+def test_own_text_files(tmp_path):
     for part, text in PARTS.items():
         (tmp_path / f"{part}.txt").write_text("\ufeff" + text, newline="")
     files = {part: str(tmp_path / f"{part}.txt") for part in PARTS}
@@ -348,7 +348,7 @@ def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
     assert problem.notes == told
 
 
-def test_a_part_that_is_training_itself_is_told():
+def test_part_equal_to_training_is_reported():
     parts = dict.fromkeys(("train", "valid"), "to be or not\nto be") | {"test": "or not to be\nor"}
     assert LanguageModelData(parts, Bytes(), 8).notes == ("valid: the text equals that of train",)
     parts = dict.fromkeys(("valid", "test"), "to be or not\nto be") | {"train": "or not to be\nor"}

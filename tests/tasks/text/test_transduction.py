@@ -114,7 +114,7 @@ def test_ids_are_below_the_vocabularies(copying):
         assert array.max() == codec.vocabulary.size - 1
 
 
-def test_every_pronunciation_is_taught():
+def test_every_pronunciation_is_a_training_pair():
     train = [Example("ab", ("x", "y")), Example("a", ("x",))]
     taught = problem({"train": train, "valid": train, "test": train}, buckets=1)
     rows = {tuple(row.tolist()) for row in taught.batch(0, 0, 3)["target"]}
@@ -166,7 +166,7 @@ def test_no_tokens_give_zero_and_not_nan(copying):
     assert metrics["token_accuracy"] == 0
 
 
-def test_the_model_is_given_what_came_before_and_told_what_is_padding(copying):
+def test_inputs_are_shifted_targets_and_masks(copying):
     batch = copying.batch(0, 0, 4)
     model = Seen(7)
     copying.loss(model, batch, None)
@@ -216,14 +216,14 @@ def test_scores_by_hand(copying):
     assert scores["exact_match.odd"] == 1.0
 
 
-def test_what_follows_the_end_mark_does_not_count(copying):
+def test_symbols_after_the_end_mark_are_ignored(copying):
     answers = [
         {"tokens": np.where(batch["target"] == PAD, 5, batch["target"])} for batch in copying.eval_batches("test")
     ]
     assert copying.score("test", answers)["exact_match"] == 1.0
 
 
-def test_examinations_have_one_shape_and_padded_rows(copying):
+def test_eval_batches_have_one_shape_and_padded_rows(copying):
     batches = copying.eval_batches("test")
     assert {batch["source"].shape for batch in batches} == {(EXAMINED, 16)}
     assert {batch["target"].shape for batch in batches} == {(EXAMINED, 16)}
@@ -248,12 +248,12 @@ def test_too_few_answers_are_refused(copying):
 
 
 @pytest.mark.parametrize(("part", "limit"), [("train", None), ("dev", None), ("test", 0), ("test", -3)])
-def test_only_examinations_are_examined(copying, part, limit):
+def test_train_is_no_evaluation_part(copying, part, limit):
     with pytest.raises(ValueError, match="must be 'valid' or 'test'"):
         copying.eval_batches(part, limit)
 
 
-def test_symbols_never_seen_are_skipped_in_an_examination():
+def test_unseen_symbols_are_left_out_in_evaluation():
     train, other, more = copies("ab", "b"), [Example("axb", ("ayb",))], [Example("abx", ("aby",))]
     skipping = problem({"train": train, "valid": more, "test": other})
     (batch,) = skipping.eval_batches("test")
@@ -292,7 +292,7 @@ def test_several_references_count_as_right():
     assert (rated.metric.name, rated.metric.higher) == ("word_error_rate", False)
 
 
-def test_asking_and_telling(copying):
+def test_prompt_and_answer(copying):
     batch = copying.encode_prompt("dab")
     assert batch["source"].shape == (1, 16)
     assert batch["source"][0].tolist() == [6, 3, 4, END] + [PAD] * 12
@@ -300,19 +300,19 @@ def test_asking_and_telling(copying):
     assert copying.format_answer(copying.answer(Copier(), batch)) == "dab"
 
 
-def test_asking_more_than_ever_was_taught(copying):
+def test_too_long_prompt_is_refused(copying):
     assert copying.encode_prompt("abcd" * 3 + "abc")["source"].tolist() == [[3, 4, 5, 6] * 3 + [3, 4, 5, END]]
     with pytest.raises(DataError, match="the input has 16 tokens, but the model reads at most 15"):
         copying.encode_prompt("abcd" * 4)
 
 
-def test_asking_what_was_never_seen_names_it(copying):
+def test_unseen_symbols_of_a_prompt_are_named(copying):
     with pytest.raises(DataError, match=r'"z" \(U\+007A\) at position 3; seen in training \(4\): a b c d'):
         copying.encode_prompt("abz")
 
 
 @pytest.mark.parametrize("text", ["", "   "])
-def test_asking_nothing(text):
+def test_empty_prompt_is_refused(text):
     parts = copies("ab")
     with pytest.raises(DataError, match="is empty"):
         problem({"train": parts, "valid": parts, "test": parts}, Words()).encode_prompt(text)
@@ -333,7 +333,7 @@ def test_the_vocabulary_is_all_that_reading_takes(copying):
     assert problem({"train": other, "valid": other, "test": other}).vocabulary["source"] != side
 
 
-def test_it_is_asked_without_its_data(copying):
+def test_text_interface_needs_no_data(copying):
     found = PairInterface.restored(json.loads(json.dumps(copying.vocabulary)), "vocabulary.json", smoothing=0.1)
     assert not isinstance(found, TaskData)
     assert found.shape == copying.shape
@@ -359,7 +359,7 @@ def test_it_is_asked_without_its_data(copying):
         ({"widths": [8.5]}, r"expected two .* widths=\[8.5\]$"),
     ],
 )
-def test_what_is_no_vocabulary_names_its_file(copying, change, words):
+def test_invalid_vocabulary_names_its_file(copying, change, words):
     with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
         PairInterface.restored(copying.vocabulary | change, "vocabulary.json")
 

@@ -72,7 +72,7 @@ def test_each_side_in_units_of_its_own(own):
     assert (found.source, found.target) == (problem.source, problem.target)
 
 
-def test_scores_are_told_for_each_group(own, tmp_path):
+def test_scores_are_reported_for_each_group(own, tmp_path):
     rows = [f"{pair}\t{group}" for pair, group in zip(PAIRS, ("Bayern", "Baden", "", "Bayern"), strict=True)]
     grouped = {part: str(tmp_path / f"{part}-groups.tsv") for part in ("train", "valid", "test")}
     for name in grouped.values():
@@ -133,7 +133,7 @@ def test_longer_lines_may_be_cut_or_left_out(own):
         (Scan, {"split": "jump"}, r"task\.split='jump' is not known; nearest: 'addprim_jump'"),
     ],
 )
-def test_what_cannot_work_is_refused_naming_the_field(task, fields, words):
+def test_invalid_values_name_the_field(task, fields, words):
     with pytest.raises(ValueError, match=words):
         task(**fields).load()
 

@@ -99,7 +99,7 @@ def test_classes_are_apart_and_one_without_truth_has_no_number():
     np.testing.assert_allclose(value, [[np.nan, 51 / 101, np.nan]])
 
 
-def test_nothing_found_is_nothing():
+def test_no_predictions_score_zero():
     assert ap(found(scores=[]), truth(box(0))) == 0
     assert ap(found(box(0), scores=[0.5]), truth(box(50))) == 0
 
@@ -111,13 +111,13 @@ def test_boxes_beyond_the_hundred_best_do_not_count():
     assert ap(found(*wrong[1:], box(0), scores=scores[1:]), truth(box(0))) == pytest.approx(1 / MOST)
 
 
-def test_numbers_that_are_none_are_wrong():
+def test_nan_boxes_are_wrong():
     seen = found([np.nan] * 4, box(0), scores=[np.nan, 0.5])
     assert ap(seen, truth(box(0))) == 1
     assert ap(found([np.nan] * 4, scores=[0.9]), truth(box(0))) == 0
 
 
-def test_it_falls_when_a_right_box_is_taken_away_and_does_not_when_a_wrong_one_is():
+def test_average_precision_falls_without_a_correct_box():
     random = np.random.default_rng(0)
     there = truth(*(box(20 * n) for n in range(6)))
     # 3 apart the IoU is 7/13: all of the first six are right.

@@ -40,7 +40,7 @@ def test_centred_boxes_and_back():
 
 
 @given(drawn(3), drawn(2))
-def test_what_holds_of_any_boxes(a, b):
+def test_properties_of_random_boxes(a, b):
     over, general = iou(a, b), giou(a, b)
     assert over.shape == general.shape == (3, 2)
     assert (over >= 0).all()
@@ -57,7 +57,7 @@ def test_what_holds_of_any_boxes(a, b):
 
 
 @given(drawn(1), drawn(1))
-def test_where_one_is_the_hull_of_both_there_is_nothing_to_add(a, b):
+def test_giou_equals_iou_for_nested_boxes(a, b):
     hull = np.concatenate([np.minimum(a, b)[:, :2], np.maximum(a, b)[:, 2:]], axis=1)
     np.testing.assert_allclose(giou(a, hull), iou(a, hull), rtol=1e-12)
     np.testing.assert_allclose(iou(a, hull), [area(a) / area(hull)], rtol=1e-12)
@@ -80,5 +80,5 @@ def test_the_gradient_draws_boxes_together_that_do_not_touch():
     np.testing.assert_array_equal(jax.grad(lambda a: iou(a, there).sum())(jnp.array([[0.1, 0.1, 0.3, 0.3]])), 0)
 
 
-def test_what_counts_as_nothing_is_less_than_a_millionth_by_a_millionth():
+def test_negligible_area_is_tiny():
     assert boxes.NOTHING <= 1e-12

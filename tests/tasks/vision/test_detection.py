@@ -38,7 +38,7 @@ def test_the_published_cells(published):
     np.testing.assert_array_equal(np.bincount(labels + 1)[1:], [967, 87, 83])
 
 
-def test_a_folder_of_ones_own(tmp_path):
+def test_own_folder(tmp_path):
     dog, cat = ("a", 60, 40, "dog", 6, 4, 12, 8), ("b.jpg", 60, 40, "cat", 0, 0, 30, 20)
     train = written(tmp_path / "train", dog, cat, ("a", 60, 40, "dog", 5, 5, 5, 9))
     other = written(tmp_path / "other", cat, images=("b", "c"))
@@ -55,7 +55,7 @@ def test_a_folder_of_ones_own(tmp_path):
     np.testing.assert_array_equal(test["boxes"][0], [[0.25, 0.25, 0.5, 0.5]])
 
 
-def test_a_label_that_is_not_taught_is_named(tmp_path):
+def test_unknown_label_is_named(tmp_path):
     train = written(tmp_path / "train", ("a", 60, 40, "dog", 6, 4, 12, 8))
     test = written(tmp_path / "test", ("a", 60, 40, "bird", 6, 4, 12, 8))
     with pytest.raises(DataError, match=r"test.boxes\.tsv, line 2: label 'bird' is not one of dog"):
@@ -67,7 +67,7 @@ def test_a_label_that_is_not_taught_is_named(tmp_path):
 
 @pytest.mark.parametrize("fields", [{"rows": 15}, {"columns": 2000}, {"rows": 96.0}])
 @pytest.mark.parametrize("kind", [Cells, Discs, Boxes])
-def test_what_cannot_be_names_the_field(kind, fields):
+def test_invalid_values_name_the_field(kind, fields):
     ((name, value),) = fields.items()
     with pytest.raises(ValueError, match=f"task.{name}={value} must be a whole number in 16"):
         kind(**fields)

@@ -12,7 +12,7 @@ def features():
     return Features(TRAIN, len(CLASSES), 60)
 
 
-def test_it_learns_to_sort_and_its_features_have_unit_variance(features):
+def test_classifier_learns_and_features_have_unit_variance(features):
     found, chances = features(TRAIN.images / np.float32(255))
     assert found.shape == (400, 64)
     assert found.dtype == chances.dtype == np.float64

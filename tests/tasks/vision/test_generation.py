@@ -85,7 +85,7 @@ def test_hinge_losses_by_hand(problem):
     assert float(loss) == pytest.approx(2.1)
 
 
-def test_real_images_are_nearer_than_what_is_made_and_that_than_noise(problem):
+def test_distances_of_real_generated_and_noise_images(problem):
     def answers(images):
         batches = problem.eval_batches("test")
         return [{"image": images[n * 80 : n * 80 + len(batch["latent"])]} for n, batch in enumerate(batches)]
@@ -107,7 +107,7 @@ def test_real_images_are_nearer_than_what_is_made_and_that_than_noise(problem):
     assert np.isnan(problem.score("test", answers(np.full((80, 12, 12, 1), np.nan)))["frechet"])
 
 
-def test_examinations_are_always_the_same_and_what_fills_them_up_is_not_scored(problem):
+def test_eval_batches_are_fixed_and_fill_rows_not_scored(problem):
     task = Generation(FIGURES, latent=3, samples=300, classifier_steps=40)
     first, last = task.load().eval_batches("valid")
     assert first["latent"].shape == last["latent"].shape == (250, 3)
@@ -123,7 +123,7 @@ def test_examinations_are_always_the_same_and_what_fills_them_up_is_not_scored(p
     assert set(problem.score("valid", [answer], 7)) == {"frechet", "kernel", "diversity"}
 
 
-def test_a_seed_is_asked_for_and_an_image_told(problem):
+def test_prompt_is_a_seed_and_answer_an_image(problem):
     batch = problem.encode_prompt("7")
     np.testing.assert_array_equal(batch["latent"], problem.encode_prompt(" 7 ")["latent"])
     assert not np.array_equal(batch["latent"], problem.encode_prompt("8")["latent"])
@@ -138,7 +138,7 @@ def test_a_seed_is_asked_for_and_an_image_told(problem):
             problem.encode_prompt(wrong)
 
 
-def test_pictures_of_what_was_made_and_of_the_nearest_real_ones(problem):
+def test_pictures_of_generated_and_nearest_real_images(problem):
     train = problem.batch(0, 0, 2)["source"] / np.float32(255)
     drawn = problem.pictures({}, {"image": train})
     assert len(drawn) == 2
@@ -176,18 +176,18 @@ def test_other_data_is_another_fingerprint(problem):
         ({"seed": -1}, r"task\.seed=-1"),
     ],
 )
-def test_what_cannot_be_is_refused(fields, refusal):
+def test_invalid_values_are_refused(fields, refusal):
     with pytest.raises(ValueError, match=refusal):
         Generation(**fields)
 
 
-def test_what_its_images_lack_is_named_as_theirs():
+def test_errors_of_the_inner_task_name_its_fields():
     with pytest.raises(ValueError, match=r"^task\.images\.train='' must be the path of a file or folder"):
         Generation(Images()).load()
     with pytest.raises(DataError, match=r"^task\.images\.train='nowhere' cannot be read"):
         Generation(Images("nowhere")).load()
 
 
-def test_a_task_of_other_things_is_refused():
+def test_task_without_images_is_refused():
     with pytest.raises(ValueError, match=r"task\.images=Reverse must be an image classification task"):
         Generation(Reverse(train_examples=8, valid_examples=8, test_examples=8)).load()

@@ -61,7 +61,7 @@ def test_diversity():
     assert diversity(np.tile([0.5, 0.5, 0, 0], (3, 1))) == pytest.approx(0.5)
 
 
-def test_what_is_no_number_has_no_distance():
+def test_nan_features_have_no_distance():
     a, spoilt = rng.standard_normal((3, 2)), np.array([[1.0, np.nan], [0, 0], [0, 0]])
     assert all(np.isnan([frechet(a, spoilt), kernel(a, spoilt), diversity(spoilt)]))
     with pytest.raises(ValueError, match=r"got 1 and 3$"):

@@ -4,7 +4,7 @@ import pytest
 from attnlab.data.io.files import DataError
 from attnlab.tasks.base.task import Classes, Image
 from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
-from tests.data.images.test_images import drawn, idx, written
+from tests.data.images.test_idx_files import drawn, idx, written
 
 
 def test_figures_need_no_files():
@@ -19,7 +19,7 @@ def test_figures_need_no_files():
     assert not any((image == sources[1]).all(axis=(1, 2, 3)).any() for image in sources[0])
 
 
-def test_a_folder_of_ones_own(tmp_path):
+def test_own_folder(tmp_path):
     written(tmp_path, "train", count=30)
     written(tmp_path, "t10k", count=6, seed=1)
     problem = Images(train=str(tmp_path)).load()
@@ -60,7 +60,7 @@ def test_one_file_as_two_parts_is_refused_and_a_copy_of_it_told(tmp_path):
         Images(train=str(tmp_path), test=names["train"]).load()
 
 
-def test_files_of_ones_own(tmp_path):
+def test_own_files(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=n) for n, part in enumerate(("train", "valid", "test"))}
     problem = Images(**names).load()
     assert [len(problem.eval_batches(part)[0]["label"]) for part in ("valid", "test")] == [9, 9]
@@ -89,7 +89,7 @@ def test_parts_that_do_not_agree_are_refused_and_named(tmp_path):
     ],
 )
 @pytest.mark.parametrize("kind", [FashionMNIST, Images])
-def test_what_cannot_be_is_refused(kind, changes, said):
+def test_invalid_values_are_refused(kind, changes, said):
     with pytest.raises(ValueError, match=said):
         kind(**changes)
 
@@ -104,7 +104,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         Images(str(tmp_path / "FLODER")).load()
 
 
-def test_what_no_figure_can_be_is_refused():
+def test_invalid_figures_are_refused():
     for changes in ({"size": 8}, {"noise": 2.0}, {"train_examples": 0}, {"seed": -1}):
         ((name, value),) = changes.items()
         with pytest.raises(ValueError, match=f"task.{name}={value}"):

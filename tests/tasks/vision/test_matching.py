@@ -81,7 +81,7 @@ def test_the_order_of_queries_and_of_boxes_says_nothing():
     np.testing.assert_allclose(turned, COSTS(scores, boxes, labels, truth), rtol=1e-5)
 
 
-def test_what_is_not_there_has_no_part_in_the_gradient():
+def test_padding_boxes_have_no_gradient():
     gradient = jax.jit(jax.grad(lambda boxes, *rest: costs(rest[0], boxes, *rest[1:]).mean()["loss"]))
     scores, boxes, labels, truth = drawn(true=2)
     first = gradient(boxes, scores, labels, truth)
@@ -91,7 +91,7 @@ def test_what_is_not_there_has_no_part_in_the_gradient():
     np.testing.assert_array_equal(first, gradient(boxes, scores, labels, elsewhere))
 
 
-def test_numbers_that_are_none_end_in_a_loss_that_is_none_and_not_in_a_search_without_end():
+def test_nan_gives_a_nan_loss_and_terminates():
     scores, boxes, labels, truth = drawn()
     for spoilt in (np.nan, np.inf):
         assert not np.isfinite(COSTS(np.full_like(scores, spoilt), boxes, labels, truth).mean()["loss"])

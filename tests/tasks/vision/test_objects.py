@@ -96,7 +96,7 @@ def test_the_loss_is_that_of_all_layers_over_the_batch_and_the_metrics_the_last_
         np.testing.assert_allclose(value, means[1][name], rtol=1e-5)
 
 
-def test_an_answer_is_the_likeliest_class_of_each_query_nothing_apart(problem):
+def test_answer_is_the_most_probable_class_except_no_object(problem):
     batch = problem.eval_batches("valid")[0]
     found = jax.jit(lambda batch: problem.answer(model, batch))(batch)
     image = (batch["image"][1].astype(np.float32) - problem._mean) / problem._deviation
@@ -107,7 +107,7 @@ def test_an_answer_is_the_likeliest_class_of_each_query_nothing_apart(problem):
     np.testing.assert_allclose(found["boxes"][1], corners(boxes), rtol=1e-5)
 
 
-def test_the_truth_scores_one_and_nothing_none(problem):
+def test_truth_scores_1_and_nothing_0(problem):
     for part, limit in (("valid", None), ("test", None), ("test", 5)):
         score = problem.score(part, perfect(problem, part, limit), limit)
         assert score.pop("ap50") == score.pop("ap") == 1
@@ -117,7 +117,7 @@ def test_the_truth_scores_one_and_nothing_none(problem):
     assert problem.score("test", none)["ap50"] == 0
 
 
-def test_what_a_batch_is_filled_up_with_counts_for_nothing(problem):
+def test_fill_rows_count_nothing(problem):
     batches = problem.eval_batches("test")
     assert [len(batch["image"]) for batch in batches] == [EXAMINED, EXAMINED]
     assert (batches[1]["label"][3:] == -1).all()
@@ -127,7 +127,7 @@ def test_what_a_batch_is_filled_up_with_counts_for_nothing(problem):
     assert len(problem.eval_batches("test", 2)[0]["image"]) == 2
 
 
-def test_a_class_without_truth_is_left_out_and_told(problem):
+def test_class_without_boxes_is_left_out(problem):
     labels = {part: np.array([n % 2], np.int32) for n, part in enumerate(COUNTS)}
     box, image = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8)
     parts = {part: Scenes([Scene("a", image, box, label, "")], {}) for part, label in labels.items()}
@@ -156,7 +156,7 @@ def test_a_part_without_boxes_is_refused():
             DetectionData({"train": drawn(2, 0), "valid": none, "test": drawn(2, 1)}, discs.CLASSES)
 
 
-def test_asking_and_telling(problem, tmp_path):
+def test_prompt_and_answer(problem, tmp_path):
     np.testing.assert_array_equal(
         problem.encode_prompt(" test:2 ")["image"], problem.eval_batches("test")[0]["image"][1:2]
     )
@@ -174,7 +174,7 @@ def test_asking_and_telling(problem, tmp_path):
     assert problem.format_answer(answer | {"score": answer["score"] * 0}) == "nothing"
 
 
-def test_pictures_show_what_was_found(problem):
+def test_pictures_show_predicted_boxes(problem):
     batch = {name: values[:3] for name, values in problem.eval_batches("test")[0].items()}
     answer = {name: np.asarray(values)[:3] for name, values in perfect(problem, "test")[0].items()}
     ((caption, png),) = problem.pictures(batch, answer).items()

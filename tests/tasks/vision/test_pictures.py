@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnlab.data.images.images import Labelled
+from attnlab.data.images.labelled import Labelled
 from attnlab.data.io.files import DataError
 from attnlab.tasks.vision.pictures import Augmentation, ImageData
 
@@ -29,7 +29,7 @@ def bright(source, keep, key=None):
     return -((source.mean() - jnp.array([-1.2, 0.0, 1.2])) ** 2)
 
 
-def test_what_is_trained_on_and_what_is_examined_are_the_same_numbers():
+def test_training_bytes_and_evaluation_values_agree():
     problem = made()
     batch = problem.batch(0, 0, 30)
     assert {name: (x.shape, str(x.dtype)) for name, x in batch.items()} == {
@@ -45,7 +45,7 @@ def test_what_is_trained_on_and_what_is_examined_are_the_same_numbers():
     np.testing.assert_allclose(problem.scores(mean, test)[:, 0], expected.mean(axis=(1, 2, 3)), rtol=1e-4, atol=1e-5)
 
 
-def test_who_sorts_right_is_right_on_both():
+def test_perfect_classifier_is_right_on_bytes_and_values():
     problem = made()
     loss, found = problem.loss(bright, problem.batch(0, 0, 16), None)
     assert float(found["accuracy"]) == 1
@@ -79,7 +79,7 @@ def test_images_are_moved_by_seed_and_step():
     np.testing.assert_array_equal(moved.eval_batches("test")[0]["source"], plain.eval_batches("test")[0]["source"])
 
 
-def test_examples_are_asked_for_by_number_or_file(tmp_path):
+def test_prompt_is_a_number_or_a_file(tmp_path):
     problem = made()
     (test,) = problem.eval_batches("test")
     np.testing.assert_array_equal(problem.encode_prompt("test:12")["source"], test["source"][11:12])
@@ -94,7 +94,7 @@ def test_examples_are_asked_for_by_number_or_file(tmp_path):
     assert problem.tokens(problem.encode_prompt("test:1"))["source"] == [str(n) for n in range(1, 13)]
 
 
-def test_pictures_show_what_was_answered():
+def test_pictures_show_the_answers():
     problem = made()
     batch = {name: x[:16] for name, x in problem.eval_batches("test")[0].items()}
     answer = problem.answer(lambda source, keep, key=None: jnp.array([0.0, 0.0, 1.0]), batch)

@@ -1,18 +1,19 @@
-"""What a run shows in a notebook: one line, brought up to date, and the notes."""
+"""The display of a run in a notebook: one line that is updated, and notes."""
 
 import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from attnlab.lab.execution.progress_notebook import Notebook, unasked
+from attnlab.lab.execution.notebook import Notebook
+from attnlab.lab.execution.progress import unasked
 from attnlab.training.progress import Silent
 from tests.lab.execution.test_progress import Clock, train
 
 
 @pytest.fixture
 def shown(monkeypatch):
-    """The lines that IPython was given, each with whether it was a new one or took the place of the last."""
+    """The lines that IPython received, each with "new" or "changed"."""
     lines = []
 
     def display(data, raw, display_id):
@@ -30,7 +31,7 @@ def texts(shown):
     return [text for _, (kind, text) in shown if kind == "text/plain"]
 
 
-def test_one_line_is_brought_up_to_date(shown, capsys):
+def test_one_line_is_updated_in_place(shown, capsys):
     clock = Clock()
     train(Notebook(clock), clock)
     assert [how for how, _ in shown].count("new") == 1
@@ -46,10 +47,10 @@ def test_one_line_is_brought_up_to_date(shown, capsys):
     assert "linear, variant 2 of 2: step 8 of 40, reading the checkpoint of step 8 …" in lines
     assert lines[-2] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, evaluating …"
     assert lines[-1] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, done in 32 s"
-    assert capsys.readouterr() == ("linear: all lanes finite\n", "")
+    assert capsys.readouterr() == ("all lanes finite\n", "")
 
 
-def test_the_line_is_not_changed_more_often_than_anybody_reads(shown):
+def test_the_line_is_updated_at_most_twice_a_second(shown):
     clock = Clock()
     notebook = Notebook(clock)
     notebook.variant("softmax", 0, 1, 1000)
@@ -60,7 +61,7 @@ def test_the_line_is_not_changed_more_often_than_anybody_reads(shown):
     assert "step 1,000 of 1,000" in texts(shown)[-1]
 
 
-def test_what_would_steer_is_shown_as_it_stands(shown, capsys):
+def test_control_characters_and_markup_are_escaped(shown, capsys):
     notebook = Notebook()
     notebook.variant("a\x1b[2J\n<b>", 0, 1, 3)
     notebook.note("b\x1b[2J")
@@ -68,7 +69,7 @@ def test_what_would_steer_is_shown_as_it_stands(shown, capsys):
     assert "b␛[2J" in capsys.readouterr().out
 
 
-def test_what_is_waited_for_leaves_the_line_to_the_first_variant(shown):
+def test_the_first_variant_reuses_the_line_of_the_preparation(shown):
     notebook = Notebook()
     with pytest.raises(ValueError, match="refused"), notebook.waiting("checking"):
         raise ValueError("refused")
@@ -78,7 +79,7 @@ def test_what_is_waited_for_leaves_the_line_to_the_first_variant(shown):
     assert texts(shown) == ["checking …", "", "softmax, variant 1 of 1: step 0 of 3, creating the models …"]
 
 
-def test_where_nothing_is_trained_there_is_no_line(shown):
+def test_a_run_without_training_shows_no_line(shown):
     Notebook().close()
     assert shown == []
 
@@ -86,18 +87,18 @@ def test_where_nothing_is_trained_there_is_no_line(shown):
 @pytest.mark.parametrize(
     ("shell", "kind"), [(None, Silent), (SimpleNamespace(), Silent), (SimpleNamespace(kernel=object()), Notebook)]
 )
-def test_unasked_it_speaks_where_a_kernel_runs(monkeypatch, shell, kind):
+def test_the_default_is_a_notebook_line_in_a_kernel(monkeypatch, shell, kind):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert isinstance(unasked(), kind)
 
 
-def test_unasked_it_is_silent_without_ipython(monkeypatch):
+def test_the_default_is_silent_without_ipython(monkeypatch):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert isinstance(unasked(), Silent)
     assert "IPython" not in sys.modules
 
 
-def test_all_that_a_shell_has_is_brought_at_once():
+def test_star_import_of_the_lab():
     brought: dict = {}
     exec("from attnlab.lab import *", brought)
     assert {"run", "Study", "over", "load", "show"} <= brought.keys()

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.data.images import images, photos
-from attnlab.data.images.images import Labelled
+from attnlab.data.images import idx_files, photos
+from attnlab.data.images.labelled import Labelled, checked, measures
 from attnlab.data.io import arrays, files, folders
-from attnlab.data.io.files import DataError
+from attnlab.data.io.files import DataError, lines
 from attnlab.data.names import composed
-from attnlab.data.text.parallel import lines
 
 UNKNOWN = -1  # the label of an image of unknown class
 
@@ -39,7 +38,7 @@ def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> t
         the file and the line.
     """
     path = files.user_path(name)
-    if path.is_dir() and not images.holds(name, "test"):
+    if path.is_dir() and not idx_files.holds(name, "test"):
         return _read(_foldered(path, classes), like)
     if path.suffix.lower() in photos.SUFFIXES:
         return _read([(path, path.name, UNKNOWN)], like)
@@ -50,15 +49,15 @@ def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> t
 
 def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
     """Reads an IDX file of images, with labels if there are any."""
-    path = images.chosen(name, "test")
-    if images.labels_of(path) is None:
+    path = idx_files.chosen(name, "test")
+    if idx_files.labels_of(path) is None:
         array = arrays.idx(path)
-        found = images.checked([array, np.zeros(len(array), np.int32)], [path, path])
+        found = checked([array, np.zeros(len(array), np.int32)], [path, path])
         found = Labelled(found.images, np.full(len(found.images), UNKNOWN, np.int32))
     else:
-        found = images.read_user_images(name, "test")
+        found = idx_files.read_user_images(name, "test")
     if found.images.shape[1:] != like:
-        has, needs = images.measures(found.images), " × ".join(map(str, like))
+        has, needs = measures(found.images), " × ".join(map(str, like))
         raise DataError(f"{path} contains images of {has}, but the model expects {needs}")
     if (label := int(found.labels.max())) >= classes:
         n = int(found.labels.argmax()) + 1
@@ -68,7 +67,7 @@ def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
 
 def _read(rows: list[tuple[Path, str, int]], like: tuple[int, int, int]) -> tuple[Labelled, list[str]]:
     """Reads the pictures of (path, name, label) rows."""
-    held = np.stack([images.read(str(path), like) for path, _, _ in rows])
+    held = np.stack([photos.read(str(path), like) for path, _, _ in rows])
     return Labelled(held, np.array([label for *_, label in rows], np.int32)), [name for _, name, _ in rows]
 
 
