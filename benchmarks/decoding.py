@@ -40,7 +40,7 @@ from attnlab.decoding import greedy
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Transformer
 from attnlab.modules.block import Memory
-from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.base.shapes import Pairs
 from attnlab.tasks.text.translation import Multi30k
 
 BATCH, SOURCE, ANSWER = 64, 32, 44

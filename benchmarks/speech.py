@@ -31,7 +31,7 @@ from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.base.task import Classes, Frames
+from attnlab.tasks.base.shapes import Classes, Frames
 
 BANDS, CLASSES = 40, 11
 MODEL = Classifier(width=64, heads=4, layers=3, activation="gelu", position=POSITIONS["rotary"])

@@ -38,7 +38,7 @@ import numpy as np
 from attnlab.analysis.measure import Program, spread, timed, times_faster
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.models import Transformer
-from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.base.shapes import Pairs
 from attnlab.tasks.text.transduction import PairData
 from attnlab.training.config import Train
 from attnlab.training.shapes import Steps

@@ -1,7 +1,8 @@
 """Tasks: data, batches, the loss and the metrics. Importing this package does not import jax."""
 
 from attnlab.registry import Registry
-from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, Task, TaskData, Tokens
+from attnlab.tasks.base.shapes import Classes, Frames, Image, Pairs, Tokens
+from attnlab.tasks.base.task import Task, TaskData
 from attnlab.tasks.graphs.nodes import Cora, Nodes
 from attnlab.tasks.speech.spoken import Sounds, Spoken, Tones
 from attnlab.tasks.synthetic.associations import Associations

@@ -9,7 +9,7 @@ from attnlab.analysis.scores import scores
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Classifier, Language, Transformer
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.tasks.base.task import Classes, Pairs, Tokens
+from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
 from tests.analysis.filled import filled
 
 SHAPE = Pairs(9, 9, 6, 5)

@@ -15,7 +15,7 @@ from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS, Position, Rotary
 from attnlab.ops.mask import Causal, Full, KeyPadding
 from attnlab.ops.score import cosine, location
-from attnlab.tasks.base.task import Classes, Pairs, Tokens
+from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
 from tests.analysis.filled import filled
 from tests.mechanisms.contract import inputs
 

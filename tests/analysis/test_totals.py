@@ -14,7 +14,7 @@ from attnlab.models import Transformer
 from attnlab.modules.position import Rotary
 from attnlab.ops.feature import EluPlusOne, Favor, Identity, Relu
 from attnlab.ops.mask import Causal
-from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.base.shapes import Pairs
 from tests.analysis.filled import filled
 from tests.mechanisms.contract import inputs
 

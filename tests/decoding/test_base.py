@@ -9,7 +9,7 @@ import pytest
 from attnlab.decoding import DECODERS, Beam, DecodeProblem, Sample, Search, SearchResult
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Transformer
-from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.base.shapes import Pairs
 from tests.models.training import filled
 
 from . import toy

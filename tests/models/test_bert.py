@@ -6,7 +6,7 @@ import pytest
 from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import Linear
 from attnlab.models.bert import Bert
-from attnlab.tasks.base.task import Classes, Frames, Tokens
+from attnlab.tasks.base.shapes import Classes, Frames, Tokens
 
 from .training import filled
 

@@ -14,7 +14,7 @@ from attnlab.mechanisms.strided import Strided
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.models import MODELS, Classifier
 from attnlab.modules.position import POSITIONS, Position
-from attnlab.tasks.base.task import Classes, Frames, Image, Tokens
+from attnlab.tasks.base.shapes import Classes, Frames, Image, Tokens
 
 from .kinds import one_of_each
 from .training import filled, overfitted

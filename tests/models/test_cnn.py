@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.analysis import cost
 from attnlab.models.cnn import CNN
-from attnlab.tasks.base.task import Classes, Image, Tokens
+from attnlab.tasks.base.shapes import Classes, Image, Tokens
 
 from .training import filled, overfitted
 

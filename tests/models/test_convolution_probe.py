@@ -8,7 +8,7 @@ from attnlab.mechanisms import Delta, Linear
 from attnlab.models import MODELS, ConvolutionProbe
 from attnlab.modules.position import POSITIONS, Floater, Learned, Learned2D, Position, Quadratic2D
 from attnlab.ops.conv import conv_2d
-from attnlab.tasks.base.task import Image, Tokens
+from attnlab.tasks.base.shapes import Image, Tokens
 from attnlab.tasks.synthetic.filtering import ConvolutionShape
 
 from .training import filled

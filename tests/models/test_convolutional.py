@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.models.convolutional import ConvolutionalLanguage
-from attnlab.tasks.base.task import Pairs, Tokens
+from attnlab.tasks.base.shapes import Pairs, Tokens
 
 from .training import filled, overfitted
 

@@ -7,7 +7,7 @@ from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.modules.position import Floater, Learned2D, Position
-from attnlab.tasks.base.task import Image, Tokens
+from attnlab.tasks.base.shapes import Image, Tokens
 from attnlab.tasks.vision.objects import Detections
 
 from .training import filled

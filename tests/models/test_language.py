@@ -10,7 +10,7 @@ from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.models import MODELS, Language
 from attnlab.modules.embed import Embed
 from attnlab.modules.position import Floater, Learned, Learned2D, Rotary2D, Sinusoidal, Sinusoidal2D
-from attnlab.tasks.base.task import Tokens
+from attnlab.tasks.base.shapes import Tokens
 
 from .kinds import one_of_each
 from .training import filled, overfitted

@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.analysis import cost
 from attnlab.models.mlp import MLP
-from attnlab.tasks.base.task import Classes, Frames, Image
+from attnlab.tasks.base.shapes import Classes, Frames, Image
 
 from .training import filled, overfitted
 

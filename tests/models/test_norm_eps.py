@@ -9,7 +9,7 @@ from attnlab.lab.study import serialize
 from attnlab.models import CNN, MODELS, SAGAN, Bert, Classifier, ConvolutionalLanguage, Detr, Language, Transformer, ViT
 from attnlab.modules.conv import GroupNorm
 from attnlab.modules.norm import LayerNorm, RMSNorm
-from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, Tokens
+from attnlab.tasks.base.shapes import Classes, Frames, Image, Pairs, Tokens
 from attnlab.tasks.vision.generation import Generated
 from attnlab.tasks.vision.objects import Detections
 

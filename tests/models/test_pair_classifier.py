@@ -6,7 +6,7 @@ import pytest
 from attnlab.mechanisms import Linear
 from attnlab.models.classifier import Classifier
 from attnlab.models.pair_classifier import PairClassifier
-from attnlab.tasks.base.task import Classes, Tokens
+from attnlab.tasks.base.shapes import Classes, Tokens
 from attnlab.tasks.text.documents import PairOfDocuments
 
 from .training import filled, overfitted

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.models.recurrent import RecurrentLanguage
-from attnlab.tasks.base.task import Pairs, Tokens
+from attnlab.tasks.base.shapes import Pairs, Tokens
 
 from .training import filled, overfitted
 

@@ -12,7 +12,7 @@ from attnlab.mechanisms import MECHANISMS
 from attnlab.models.sagan import SAGAN, ImageAttention
 from attnlab.modules.spectral import normalised
 from attnlab.ops.layer import relu
-from attnlab.tasks.base.task import Image, Tokens
+from attnlab.tasks.base.shapes import Image, Tokens
 from attnlab.tasks.vision.generation import Generated, ImageGeneration
 
 from .kinds import one_of_each

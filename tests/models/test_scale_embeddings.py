@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.lab.study import serialize
 from attnlab.models import ConvolutionalLanguage, RecurrentLanguage, Seq2Seq
-from attnlab.tasks.base.task import Pairs, Tokens
+from attnlab.tasks.base.shapes import Pairs, Tokens
 
 TOKENS, KEEP = jnp.array([3, 4, 5, 4]), jnp.ones(4, bool)
 PAIRS, TEXT = Pairs(9, 9, 4, 4, False), Tokens(9, 4)

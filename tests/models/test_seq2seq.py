@@ -10,7 +10,7 @@ from attnlab.mechanisms import MECHANISMS, Linear, Recurrent, Softmax
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.models import MODELS, Seq2Seq
 from attnlab.ops.score import additive, concat, dot, general, location
-from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.base.shapes import Pairs
 from tests.ops.test_cell import gru_formula, lstm_formula
 
 from .training import filled, overfitted

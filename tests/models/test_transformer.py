@@ -11,7 +11,7 @@ from attnlab.decoding import greedy
 from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Recurrent, Softmax, Traits, Wrapper
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS, T5, ALiBi, Floater, Learned, Rotary, Shaw, XPos
-from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.base.shapes import Pairs
 
 from .kinds import one_of_each
 from .training import filled, overfitted

@@ -9,7 +9,7 @@ from attnlab.mechanisms import MECHANISMS, ShortConvolution
 from attnlab.models import Language
 from attnlab.models.convolutional import ConvolutionalLanguage
 from attnlab.models.recurrent import RecurrentLanguage
-from attnlab.tasks.base.task import Tokens
+from attnlab.tasks.base.shapes import Tokens
 
 MODELS = {
     "attention": Language(width=8, heads=2, layers=2),

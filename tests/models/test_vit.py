@@ -8,7 +8,7 @@ from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import Linear
 from attnlab.models.vit import ViT, patch_grid
 from attnlab.modules.position import Learned, Learned2D, Position, Rotary2D, Sinusoidal, Sinusoidal2D
-from attnlab.tasks.base.task import Classes, Image, Tokens
+from attnlab.tasks.base.shapes import Classes, Image, Tokens
 
 from .training import filled, overfitted
 

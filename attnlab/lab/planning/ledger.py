@@ -17,7 +17,8 @@ from jaxtyping import Array, Bool, Int, PyTree
 from attnlab.analysis import cost
 from attnlab.lab.planning import precision
 from attnlab.lab.study.study import Experiment
-from attnlab.tasks.base.task import Pairs, Task, TaskData
+from attnlab.tasks.base.shapes import Pairs
+from attnlab.tasks.base.task import Task, TaskData
 from attnlab.training import state as lane
 
 BUCKETS = 64  # steps whose batch shapes are counted, enough to sample every length bucket in proportion

@@ -14,7 +14,8 @@ from attnlab.training.config import RATES, Train
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray, PyTree
 
-    from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, TaskData, Tokens
+    from attnlab.tasks.base.shapes import Classes, Frames, Image, Pairs, Tokens
+    from attnlab.tasks.base.task import TaskData
 
 
 @runtime_checkable

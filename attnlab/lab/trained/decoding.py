@@ -12,7 +12,7 @@ from attnlab.data.text.vocabulary import END
 from attnlab.decoding import Beam, Greedy, Sample, Search
 from attnlab.documented import Documented
 from attnlab.lab.trained.load import Trained
-from attnlab.tasks.base.task import TextInterface, is_continued, is_decoded, one_line
+from attnlab.tasks.base.text_interface import TextInterface, is_continued, is_decoded, one_line
 
 BEAM, DRAWS = ("beam", "penalty"), ("temperature", "top_k", "top_p")
 

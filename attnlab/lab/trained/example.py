@@ -16,7 +16,7 @@ from attnlab.lab.trained.decoding import Answerer, DivergedError
 from attnlab.lab.trained.load import Trained
 from attnlab.mechanisms import Mechanism
 from attnlab.tasks.base.example import Axis, ImageAxis, places
-from attnlab.tasks.base.task import is_decoded
+from attnlab.tasks.base.text_interface import is_decoded
 
 CLASS = "[class]"  # the class token in front of all symbols, whose output classifies the sequence
 

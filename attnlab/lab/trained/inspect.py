@@ -18,7 +18,7 @@ from attnlab.lab.trained.example import TeacherForcedExample, attentions, axis, 
 from attnlab.lab.trained.history import history
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
-from attnlab.tasks.base.task import Batch
+from attnlab.tasks.base.text_interface import Batch
 
 EXAMPLES = 32  # validation examples on which loss, gradient and scores are measured at every checkpoint
 

@@ -27,7 +27,8 @@ from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import edited
 from attnlab.system import settings
-from attnlab.tasks.base.task import TaskData, TextInterface
+from attnlab.tasks.base.task import TaskData
+from attnlab.tasks.base.text_interface import TextInterface
 from attnlab.training.averaging import averaged
 from attnlab.training.checkpoints import CheckpointError, Checkpoints
 from attnlab.training.state import State

@@ -14,7 +14,7 @@ from attnlab.decoding import Beam, Search
 from attnlab.lab.trained.decoding import Answerer, DecodingOptions, DivergedError
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.lab.trained.snapshot import snapshot
-from attnlab.tasks.base.task import Batch, TextInterface, is_continued, is_decoded
+from attnlab.tasks.base.text_interface import Batch, TextInterface, is_continued, is_decoded
 
 
 def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(), step: Step = None) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from attnlab.analysis.maps import attention_maps
 from attnlab.lab.trained.example import GridConfig, TeacherForcedExample, attentions, axis, observed, symbols
 from attnlab.ops.edges import EdgeIndex
 from attnlab.tasks.base.example import ImageAxis, ModelExample
-from attnlab.tasks.base.task import Batch, TaskData, TextInterface
+from attnlab.tasks.base.task import TaskData
+from attnlab.tasks.base.text_interface import Batch, TextInterface
 
 FIRST = 8  # the first test examples, from which the task selects
 WIDEST = 128  # positions kept of a map, because its size grows with their square for every head

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attnlab.tasks.base.task import Batch
+from attnlab.tasks.base.text_interface import Batch
 
 
 def even(whole: Batch, most: int, **blank: float) -> list[Batch]:

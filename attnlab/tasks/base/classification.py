@@ -11,7 +11,9 @@ from attnlab.data.text.vocabulary import Vocabulary
 from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.metrics import ACCURACY
 from attnlab.tasks.base.models import Classifier
-from attnlab.tasks.base.task import Batch, Classes, Row, TaskData, TextInterface
+from attnlab.tasks.base.shapes import Classes
+from attnlab.tasks.base.task import Row, TaskData
+from attnlab.tasks.base.text_interface import Batch, TextInterface
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray

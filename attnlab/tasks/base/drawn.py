@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attnlab.tasks.base.task import Batch
+from attnlab.tasks.base.text_interface import Batch
 
 
 def fingerprint(task: object, batches: Iterable[Batch]) -> str:

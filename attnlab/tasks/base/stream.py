@@ -14,7 +14,8 @@ from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.parts import EvaluationSizes, evaluation_sizes
-from attnlab.tasks.base.task import Batch, Classes
+from attnlab.tasks.base.shapes import Classes
+from attnlab.tasks.base.text_interface import Batch
 
 # The most examples and the most positions in an evaluation batch. Attention maps grow with the square of a sequence.
 EXAMINED, POSITIONS = 256, 2**15

@@ -1,4 +1,4 @@
-"""The interfaces of tasks: `Task` (configuration), `TaskData` (loaded data) and `TextInterface` (inputs and answers).
+"""The interfaces of tasks: `Task` is a configuration, and `TaskData` is loaded data.
 
 Importing this module does not import jax.
 """
@@ -6,20 +6,13 @@ Importing this module does not import jax.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
 from attnlab.console.metric import Metric
 from attnlab.documented import Documented
-from attnlab.tasks.base.example import ModelExample, TaskMaps
+from attnlab.tasks.base.text_interface import Batch, TextInterface
 
-if TYPE_CHECKING:
-    import numpy as np
-    from jaxtyping import Array, Float, PRNGKeyArray, PyTree
-
-    from attnlab.decoding import Search
-
-Batch = dict[str, Any]  # arrays by name: numpy arrays on the host, JAX arrays in traced functions
 LOSS = Metric("loss")
 
 
@@ -34,69 +27,6 @@ class Row(NamedTuple):
     """The answer of the model, or None if the model does not answer with text."""
     figure: float | None = None
     """A number that belongs to the answer, for example its probability. `TaskData.figure` names it."""
-
-
-@dataclass(frozen=True)
-class Pairs(metaclass=Documented):
-    """The shape of a sequence-to-sequence task: what its model must be built for.
-
-    The lengths cover the padding of every batch of the task.
-    """
-
-    source_vocabulary: int
-    """The number of ids of the source. Ids are below it."""
-    target_vocabulary: int
-    """The number of ids of the target. Ids are below it."""
-    source_length: int
-    """The largest number of tokens of a source, including its marks."""
-    target_length: int
-    """The largest number of tokens of a target, including its end mark."""
-    joint: bool = False
-    """Whether an id means the same symbol in source and target."""
-
-
-@dataclass(frozen=True)
-class Tokens(metaclass=Documented):
-    """The shape of a task of one token sequence: what its model must be built for."""
-
-    vocabulary: int
-    """The number of ids. Ids are below it."""
-    length: int
-    """The largest number of tokens."""
-
-
-@dataclass(frozen=True)
-class Frames(metaclass=Documented):
-    """The shape of a task of one sequence of vectors: what its model must be built for."""
-
-    features: int
-    """The number of features of a vector."""
-    length: int
-    """The largest number of vectors."""
-
-
-@dataclass(frozen=True)
-class Image(metaclass=Documented):
-    """The shape of an image: what its model must be built for."""
-
-    height: int
-    """The number of rows of pixels."""
-    width: int
-    """The number of columns of pixels."""
-    channels: int
-    """The number of channels of a pixel."""
-
-
-@dataclass(frozen=True)
-class Classes(metaclass=Documented):
-    """The shape of a classification task: what its model must be built for."""
-
-    source: Tokens | Frames | Image
-    """The shape of the input."""
-    classes: int
-    """The number of classes."""
-    each: bool = False
-    """Whether every position has its own class. If False, each example has one class."""
 
 
 class Task(ABC, metaclass=Documented):
@@ -165,117 +95,6 @@ class Task(ABC, metaclass=Documented):
             DataError: If the vocabulary does not belong to such a task.
         """
         return None
-
-
-class TextInterface(ABC):
-    """Converts between text and the batches of a trained model. It needs none of the data the model was trained on."""
-
-    shape: Any
-    """The shape of the task (`Pairs`, `Tokens`, …), from which a model is built."""
-    decodes: bool = False
-    """Whether answers are decoded symbol by symbol. The interface is then a `DecodedInterface`."""
-    continues: bool = False
-    """Whether the input is a prompt that is continued symbol by symbol. It is then a `ContinuedInterface`."""
-    maps: ClassVar[TaskMaps | None] = None
-    """The attention maps that a run of the task shows, or None."""
-
-    @property
-    @abstractmethod
-    def vocabulary(self) -> dict[str, object]:
-        """The meaning of ids, and whatever else `Task.text_interface` reads, in JSON types.
-
-        It is stored in `vocabulary.json`.
-        """
-
-    @abstractmethod
-    def loss(self, model: PyTree, batch: Batch, key: PRNGKeyArray | None) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the loss of a batch. The function is traceable.
-
-        Args:
-            model: The model.
-            batch: A training or evaluation batch.
-            key: The key for dropout. None disables dropout.
-
-        Returns:
-            The mean loss, and further scalars by name.
-        """
-
-    @abstractmethod
-    def answer(self, model: PyTree, batch: Batch) -> Batch:
-        """Compute the model's answer to an evaluation batch. The function is traceable.
-
-        If answers are decoded symbol by symbol, it also takes an argument `decoder`. None is the greedy decoder.
-        """
-
-    @abstractmethod
-    def encode_prompt(self, text: str) -> Batch:
-        """Returns one input as a batch of size 1.
-
-        Raises:
-            DataError: If the text has symbols that were never seen in training, or is not a valid input. The message
-                names them.
-        """
-
-    @abstractmethod
-    def format_answer(self, answer: Batch) -> str:
-        """Returns the answer to a batch of size 1 as text."""
-
-    @abstractmethod
-    def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """Returns the symbols of row 0 under "source" and "target", to label the axes of an attention map."""
-
-    def answer_line(self, answer: Batch) -> str:
-        """Returns the answer to a batch of size 1 as one line."""
-        return one_line(self.format_answer(answer))
-
-    def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
-        """Returns the inputs of a model for a batch, with the batch axis. Only for tasks with `maps`."""
-        raise NotImplementedError(f"{type(self).__name__} has no attention maps")
-
-    def example(self, batch: Batch, answer: Batch | None = None) -> ModelExample:
-        """Returns a batch of size 1 as a model reads it, with the axes of the attention maps.
-
-        Only for tasks with `maps`.
-
-        Args:
-            batch: The batch.
-            answer: The model's answer to it. It is required if `maps.answered`.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no attention maps")
-
-
-class DecodedInterface(TextInterface):
-    """An interface whose answers are decoded symbol by symbol."""
-
-    @property
-    def decoder(self) -> Search | None:
-        """The default decoder. None is the greedy decoder."""
-        return None
-
-    @abstractmethod
-    def answers(
-        self, model: PyTree, batch: Batch, decoder: Search | None = None, keys: PRNGKeyArray | None = None
-    ) -> Batch:
-        """Returns {"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first.
-
-        Args:
-            model: The model.
-            batch: {"source": [B S]}.
-            decoder: The decoder. None is the default.
-            keys: The keys for decoders that sample, one for each example [B], or None.
-        """
-
-
-class ContinuedInterface(DecodedInterface):
-    """An interface whose input is a prompt that is continued symbol by symbol."""
-
-    continues = True
-    shape: Tokens
-
-    @property
-    @abstractmethod
-    def reads(self) -> int:
-        """The largest number of symbols of a prompt that are read."""
 
 
 class TaskData(TextInterface):
@@ -382,22 +201,3 @@ class TaskData(TextInterface):
         If the batch is shorter, the pictures show fewer examples.
         """
         return {}
-
-
-def is_decoded(interface: TextInterface) -> TypeGuard[DecodedInterface]:
-    """Returns whether answers are decoded symbol by symbol."""
-    return interface.decodes or interface.continues
-
-
-def is_continued(interface: TextInterface) -> TypeGuard[ContinuedInterface]:
-    """Returns whether the input is a prompt that is continued symbol by symbol."""
-    return interface.continues
-
-
-def one_line(text: str) -> str:
-    r"""Replace each line break with a space, because byte vocabularies can spell line breaks.
-
-    >>> one_line("a\r\nb\nc")
-    'a b c'
-    """
-    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from attnlab.tasks.base.example import ModelExample, TaskMaps
-from attnlab.tasks.base.task import Batch, TextInterface
+from attnlab.tasks.base.text_interface import Batch, TextInterface
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray

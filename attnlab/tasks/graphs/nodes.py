@@ -22,7 +22,8 @@ from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.metrics import ACCURACY, NATS
 from attnlab.tasks.base.models import NodeClassifier
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Row, Task, TaskData
+from attnlab.tasks.base.task import Row, Task, TaskData
+from attnlab.tasks.base.text_interface import Batch
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray

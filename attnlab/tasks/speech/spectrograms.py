@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnlab.plotting import COLOURS, canvas, png
-from attnlab.tasks.base.task import Batch
+from attnlab.tasks.base.text_interface import Batch
 
 if TYPE_CHECKING:
     from attnlab.plotting import Axes

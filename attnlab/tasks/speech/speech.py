@@ -24,7 +24,9 @@ from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import DIGIT_ERROR_RATE, EXACT_MATCH, distance
 from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.numbered import numbered
-from attnlab.tasks.base.task import Batch, Classes, Frames, Row
+from attnlab.tasks.base.shapes import Classes, Frames
+from attnlab.tasks.base.task import Row
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.speech.spectrograms import spectrograms
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from attnlab.data.synthetic import associations
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.models import Retriever
-from attnlab.tasks.base.task import LOSS, Batch, Row, Task, TaskData
+from attnlab.tasks.base.task import LOSS, Row, Task, TaskData
+from attnlab.tasks.base.text_interface import Batch
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray

@@ -19,7 +19,9 @@ from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.models import ImageModel
 from attnlab.tasks.base.numbered import numbered
-from attnlab.tasks.base.task import Batch, Image, Task, TaskData
+from attnlab.tasks.base.shapes import Image
+from attnlab.tasks.base.task import Task, TaskData
+from attnlab.tasks.base.text_interface import Batch
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray

@@ -14,7 +14,9 @@ from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import ACCURACY
 from attnlab.tasks.base.parts import evaluation_sizes
-from attnlab.tasks.base.task import Batch, Task, Tokens
+from attnlab.tasks.base.shapes import Tokens
+from attnlab.tasks.base.task import Task
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.synthetic.questions import SymbolQuestions
 
 EXAMINED = 128  # sequences in an evaluation batch

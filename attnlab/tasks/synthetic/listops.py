@@ -11,8 +11,10 @@ from attnlab.data.synthetic import listops
 from attnlab.data.synthetic.listops import END, OPERATORS
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 from attnlab.tasks.base import checks
+from attnlab.tasks.base.shapes import Classes, Tokens
 from attnlab.tasks.base.stream import GeneratedData
-from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
+from attnlab.tasks.base.task import Task
+from attnlab.tasks.base.text_interface import Batch
 
 SHORTEST = 4  # words of the shortest list: an operator, two digits and an end
 

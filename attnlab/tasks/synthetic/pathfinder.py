@@ -12,8 +12,10 @@ from attnlab.data.names import PARTS
 from attnlab.data.synthetic import pathfinder
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.numbered import numbered
+from attnlab.tasks.base.shapes import Classes, Image
 from attnlab.tasks.base.stream import GeneratedData
-from attnlab.tasks.base.task import Batch, Classes, Image, Task
+from attnlab.tasks.base.task import Task
+from attnlab.tasks.base.text_interface import Batch
 
 CLASSES = ("apart", "joined")
 SHOWN = 16

@@ -9,7 +9,8 @@ import numpy as np
 from attnlab.data.io.files import DataError
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 from attnlab.tasks.base.models import TokenScores
-from attnlab.tasks.base.task import Batch, Row, TaskData
+from attnlab.tasks.base.task import Row, TaskData
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.base.token_prediction import MarkedPrediction
 
 

@@ -20,7 +20,8 @@ from attnlab.data.text.vocabulary import PAD, RESERVED, require_symbol
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.metrics import ACCURACY, PERPLEXITY, perplexity
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Row, TaskData
+from attnlab.tasks.base.task import Row, TaskData
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.text.prompting import PromptInterface, normal
 
 EXAMINED = 128  # blocks in an evaluation batch

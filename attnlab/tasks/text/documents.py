@@ -18,8 +18,10 @@ from attnlab.data.text.example import Parts
 from attnlab.data.text.listed import utf8
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.parts import paths
+from attnlab.tasks.base.shapes import Classes, Tokens
 from attnlab.tasks.base.stream import GeneratedData
-from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
+from attnlab.tasks.base.task import Task
+from attnlab.tasks.base.text_interface import Batch
 
 PUBLISHED = {"trec": sentences.trec, "sst2": sentences.sst2}
 SCARCE = {"trec": "ABBR"}  # classes with too few sentences: the test has nine of it

@@ -24,7 +24,7 @@ from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.models import Classifier, MaskedWordModel
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.base.token_prediction import TokenLosses, losses_of_logits
 from attnlab.tasks.text.labelling import SentenceInterface, asked, encoded
 

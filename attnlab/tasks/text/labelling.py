@@ -12,7 +12,8 @@ from attnlab.data.text.listed import ListCodec
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base.classification import ClassInterface
-from attnlab.tasks.base.task import Batch, Classes, Tokens
+from attnlab.tasks.base.shapes import Classes, Tokens
+from attnlab.tasks.base.text_interface import Batch
 
 UNKNOWN, MASK = "[unknown]", "[mask]"  # how `tokens` shows them
 

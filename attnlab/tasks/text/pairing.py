@@ -20,7 +20,9 @@ from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.models import SequenceDecoder
 from attnlab.tasks.base.parts import FileFields, paths
-from attnlab.tasks.base.task import Batch, DecodedInterface, Pairs, Task, TaskData
+from attnlab.tasks.base.shapes import Pairs
+from attnlab.tasks.base.task import Task, TaskData
+from attnlab.tasks.base.text_interface import Batch, DecodedInterface
 from attnlab.tasks.base.token_prediction import TargetTokens, TokenPrediction
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.example import ModelExample
 from attnlab.tasks.base.models import ContinuationModel
-from attnlab.tasks.base.task import Batch, ContinuedInterface, Tokens
+from attnlab.tasks.base.shapes import Tokens
+from attnlab.tasks.base.text_interface import Batch, ContinuedInterface
 from attnlab.tasks.base.token_prediction import MarkedPrediction
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from attnlab.data.text.units import Tokenizer, TokenizerSpec
 from attnlab.data.text.vocabulary import END, PAD
 from attnlab.tasks.base.metrics import EXACT_MATCH, PERPLEXITY, TOKEN_ACCURACY, WORD_ERROR_RATE, perplexity
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Row, TaskData
+from attnlab.tasks.base.task import Row, TaskData
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.text.pairing import PairInterface, PairOptions, written
 
 EXAMINED = 256  # examples in an evaluation batch

@@ -17,7 +17,9 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.example import ModelExample, TaskMaps, places
 from attnlab.tasks.base.models import ImagePlayers
-from attnlab.tasks.base.task import Batch, Image, Task, TaskData
+from attnlab.tasks.base.shapes import Image
+from attnlab.tasks.base.task import Task, TaskData
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.vision import image_distance
 from attnlab.tasks.vision.features import Features
 from attnlab.tasks.vision.images import FashionMNIST

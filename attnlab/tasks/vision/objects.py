@@ -23,7 +23,9 @@ from attnlab.tasks.base.example import ImageAxis, ModelExample, TaskMaps
 from attnlab.tasks.base.models import BoxModel
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Image, Row, TaskData
+from attnlab.tasks.base.shapes import Image
+from attnlab.tasks.base.task import Row, TaskData
+from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.vision.average_precision import Marks, average_precision
 from attnlab.tasks.vision.boxes import centred, corners
 from attnlab.tasks.vision.matching import Costs, costs

@@ -21,7 +21,8 @@ from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Classes, Image
+from attnlab.tasks.base.shapes import Classes, Image
+from attnlab.tasks.base.text_interface import Batch
 
 if TYPE_CHECKING:
     import jax

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from attnlab.tasks.base.shapes import Classes, Frames
 from attnlab.tasks.base.stream import EXAMINED, POSITIONS, GeneratedData
-from attnlab.tasks.base.task import Classes, Frames
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from attnlab.mechanisms import Softmax
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.base.task import Classes, Frames
+from attnlab.tasks.base.shapes import Classes, Frames
 from attnlab.tasks.speech import speech
 from attnlab.tasks.speech.speech import SpeechData, collapse
 from attnlab.tasks.speech.spoken import Tones

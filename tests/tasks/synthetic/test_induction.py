@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
-from attnlab.tasks.base.task import Tokens
+from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.synthetic.induction import Induction
 
 TASK = Induction(length=12, tested=(12, 5, 30), valid_examples=20, test_examples=150)

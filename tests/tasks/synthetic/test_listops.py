@@ -4,8 +4,8 @@ import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.data.synthetic.listops import WORDS, evaluate
+from attnlab.tasks.base.shapes import Classes, Tokens
 from attnlab.tasks.base.stream import POSITIONS
-from attnlab.tasks.base.task import Classes, Tokens
 from attnlab.tasks.synthetic.listops import ListOps
 
 TASK = ListOps(shortest=4, longest=24, valid_examples=20, test_examples=300)

@@ -4,7 +4,7 @@ import pytest
 from PIL import Image as Picture
 
 from attnlab.data.io.files import DataError
-from attnlab.tasks.base.task import Classes, Image
+from attnlab.tasks.base.shapes import Classes, Image
 from attnlab.tasks.synthetic.pathfinder import Pathfinder
 
 TASK = Pathfinder(size=16, dashes=3, distractors=1, valid_examples=20, test_examples=300)

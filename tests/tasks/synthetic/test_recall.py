@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
-from attnlab.tasks.base.task import Tokens
+from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.synthetic.recall import Recall
 
 ONE = Recall(vocabulary=8, pairs=9, queries=1, valid_examples=30, test_examples=300)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
-from attnlab.tasks.base.task import Classes, Tokens
+from attnlab.tasks.base.shapes import Classes, Tokens
 from attnlab.tasks.text.documents import DocumentPairs, Documents, PairOfDocuments
 
 SMALL = {"shortest": 20, "longest": 60, "valid_examples": 20, "test_examples": 300}

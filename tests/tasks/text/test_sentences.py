@@ -14,7 +14,7 @@ from attnlab.data.text.units import Bpe, Bytes, Characters, Words
 from attnlab.data.text.vocabulary import PAD
 from attnlab.models.bert import Bert
 from attnlab.models.classifier import Classifier
-from attnlab.tasks.base.task import Classes, Tokens
+from attnlab.tasks.base.shapes import Classes, Tokens
 from attnlab.tasks.text.finetuning import FinetuningData
 from attnlab.tasks.text.sentences import PUBLISHED, Questions, Sentences, Sst2, Trec
 from attnlab.training.config import Train

@@ -15,7 +15,7 @@ from attnlab.data.text.vocabulary import PAD
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.mechanisms import Linear
 from attnlab.models import Language
-from attnlab.tasks.base.task import Tokens
+from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.text.continuation import LanguageModelData
 from attnlab.tasks.text.text import Shakespeare, Text
 

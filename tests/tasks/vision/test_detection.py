@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
-from attnlab.tasks.base.task import Image
+from attnlab.tasks.base.shapes import Image
 from attnlab.tasks.vision.detection import Boxes, Cells, Discs
 from attnlab.tasks.vision.objects import Detections
 from tests.data.images.test_scenes import HEAD, jpeg

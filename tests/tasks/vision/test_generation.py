@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.lab.runs.pictures import PNG
-from attnlab.tasks.base.task import Image
+from attnlab.tasks.base.shapes import Image
 from attnlab.tasks.synthetic.reverse import Reverse
 from attnlab.tasks.vision import generation
 from attnlab.tasks.vision.generation import Generated, Generation, _spread

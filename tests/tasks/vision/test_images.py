@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
-from attnlab.tasks.base.task import Classes, Image
+from attnlab.tasks.base.shapes import Classes, Image
 from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
 from tests.data.images.test_idx_files import drawn, idx, written
 

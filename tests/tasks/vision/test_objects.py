@@ -6,7 +6,7 @@ import pytest
 from attnlab.data.images.scenes import FLAT, Scene, Scenes
 from attnlab.data.io.files import DataError
 from attnlab.data.synthetic import discs
-from attnlab.tasks.base.task import Image
+from attnlab.tasks.base.shapes import Image
 from attnlab.tasks.vision.boxes import corners
 from attnlab.tasks.vision.matching import Costs, costs
 from attnlab.tasks.vision.objects import EXAMINED, DetectionData, Detections, flipped
