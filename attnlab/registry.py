@@ -36,6 +36,7 @@ class Registry(dict[str, Value]):
 # Module of each registry. All are dicts from name to default instance (SCORES: from name to function).
 PLACES = {
     "MECHANISMS": "attnlab.mechanisms",
+    "PATTERNS": "attnlab.mechanisms",
     "POSITIONS": "attnlab.modules.position",
     "MODELS": "attnlab.models",
     "TASKS": "attnlab.tasks",

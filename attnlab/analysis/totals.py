@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from attnlab.analysis.maps import MappedModel, observations
-from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, weights
+from attnlab.mechanisms import Linear, Mechanism, Pattern, ShortConvolution, weights
 from attnlab.models.config import AttentionConfig
 from attnlab.ops.feature import RotatedFeatures
 from attnlab.ops.mask import Mask
@@ -34,10 +34,10 @@ def without_denominator(mechanism: Mechanism) -> Mechanism:
     return replace(mechanism, feature=feature, normalise=False)
 
 
-def has_denominator(mechanism: Mechanism | None) -> bool:
+def has_denominator(mechanism: Mechanism | Pattern | None) -> bool:
     """Returns whether a mechanism divides by a sum of weights, which may come close to zero.
 
-    It is False for features with a scale, whose sum is known only up to a factor.
+    It is False for features with a scale, whose sum is known only up to a factor, and for a pattern of mechanisms.
     """
     if isinstance(mechanism, ShortConvolution):
         return has_denominator(mechanism.mechanism)

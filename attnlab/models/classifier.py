@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Mechanism, Pattern
+from attnlab.mechanisms.pattern import period
 from attnlab.models.config import StackConfig, check_names, check_no_embeddings
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, TokenShape, VectorShape, check_shape
@@ -49,7 +50,7 @@ class Classifier(StackConfig):
             raise ValueError(f"model.tied=True is not supported by {type(self).__name__}: classes have no embedding")
 
     @property
-    def attentions(self) -> dict[str, Mechanism]:
+    def attentions(self) -> dict[str, Mechanism | Pattern]:
         """The mechanism of the encoder, by role."""
         return {"encoder": self.mechanism}
 
@@ -95,7 +96,7 @@ class ClassifierNetwork(nnx.Module):
         self.config, self.each = config, shape.each
         self.input_layer = input_layer
         begins = config.pool == "token" and not shape.each
-        if begins and not config.mechanism.sees_all(length + 1):
+        if begins and not any(each.sees_all(length + 1) for each in period(config.mechanism)):
             raise ValueError(
                 f"model.pool=token is not supported with model.mechanism={config.mechanism}: the token does not see "
                 f"all {length} positions; use model.pool=mean, or for example model.mechanism=longformer"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass
 from difflib import get_close_matches
+from math import lcm
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from flax import nnx
 from jaxtyping import PRNGKeyArray
 
 from attnlab.documented import Documented
-from attnlab.mechanisms import Mechanism, Softmax
+from attnlab.mechanisms import Mechanism, Pattern, Softmax
+from attnlab.mechanisms.pattern import period
 from attnlab.models.shapes import Shape
 from attnlab.modules.block import LayerConfig
 from attnlab.modules.dense import INITIALISERS
@@ -59,8 +61,8 @@ class AttentionConfig(Protocol):
         ...
 
     @property
-    def mechanism(self) -> Mechanism:
-        """The common mechanism."""
+    def mechanism(self) -> Mechanism | Pattern:
+        """The common mechanism, or the pattern of mechanisms."""
         ...
 
     @property
@@ -69,8 +71,8 @@ class AttentionConfig(Protocol):
         ...
 
     @property
-    def attentions(self) -> dict[str, Mechanism]:
-        """The mechanism of each attention, by its role."""
+    def attentions(self) -> Mapping[str, Mechanism | Pattern]:
+        """The mechanism of each attention, or the pattern of its layers, by its role."""
         ...
 
 
@@ -146,8 +148,8 @@ class StackConfig(metaclass=Documented):
     """Number of layers."""
     feedforward: int | None = None
     """Width of the hidden layer of the feed-forward blocks. None: 4 · `width`. 0: no feed-forward blocks."""
-    mechanism: Mechanism = Softmax()
-    """The attention mechanism, for example `MECHANISMS["softmax"]`."""
+    mechanism: Mechanism | Pattern = Softmax()
+    """The attention mechanism, for example `MECHANISMS["softmax"]`, or a `Pattern` of mechanisms, one per layer."""
     position: Position = Sinusoidal()
     """The position encoding, for example `POSITIONS["rotary"]`."""
     norm: Literal["layer", "rms"] = "layer"
@@ -189,10 +191,11 @@ class StackConfig(metaclass=Documented):
             dtype=(self.dtype, DTYPES),
         )
         check_attentions(self)
+        check_patterns(self.layers, mechanism=self.mechanism, **{name: getattr(self, name) for name in self.own_fields})
 
     @property
-    def attentions(self) -> dict[str, Mechanism]:
-        """The mechanism of each attention, by its role: "encoder", "decoder" or "cross"."""
+    def attentions(self) -> dict[str, Mechanism | Pattern]:
+        """The mechanism of each attention, or the pattern of its layers: "encoder", "decoder" or "cross"."""
         return {"decoder": self.mechanism}
 
     @property
@@ -220,14 +223,15 @@ def check_attentions(config: AttentionConfig) -> None:
         ValueError: A mechanism does not support its role or the position encoding.
     """
     for name, mechanism in {"mechanism": config.mechanism, **config.attentions}.items():
-        if not isinstance(mechanism, Mechanism):
+        if not isinstance(mechanism, Mechanism | Pattern if isinstance(config, StackConfig) else Mechanism):
             raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, for example MECHANISMS['softmax']")
     if not isinstance(config.position, Position):
         raise ValueError(
             f"model.position={config.position!r} must be a position encoding, for example POSITIONS['rotary']"
         )
     config.position.check(config.width, config.heads)
-    for name, mechanism in config.attentions.items():
+    each = [(name, mechanism) for name, found in config.attentions.items() for mechanism in period(found)]
+    for name, mechanism in each:
         if reason := _unfit(name, mechanism, config):
             # Name the field that set this mechanism: the field of its role, or the common one.
             field = name if name in config.own_fields and getattr(config, name) is not None else "mechanism"
@@ -240,12 +244,34 @@ def check_attentions(config: AttentionConfig) -> None:
             )
 
 
+def check_patterns(layers: int, **fields: Mechanism | Pattern | None) -> None:
+    """Raise ValueError if the length of a pattern does not divide the number of layers. The message names the field."""
+    for field, found in fields.items():
+        if found is not None and layers % (length := len(period(found))):
+            raise ValueError(f"model.{field}={found} has {length} layers, which must divide model.layers={layers}")
+
+
+def layer_mechanisms(layers: int, *attentions: Mechanism | Pattern) -> list[tuple[Mechanism, ...]]:
+    """Return the mechanisms of the attentions of each layer in one period of all their patterns.
+
+    Raises:
+        ValueError: The length of the period does not divide the number of layers.
+    """
+    periods = [period(found) for found in attentions]
+    length = lcm(*map(len, periods))
+    if layers % length:
+        both = " and ".join(map(str, attentions))
+        raise ValueError(f"{both} together repeat after {length} layers, which must divide model.layers={layers}")
+    return [tuple(each[n % len(each)] for each in periods) for n in range(length)]
+
+
 def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | None:
     """Return why a mechanism does not support the role `name`, with an alternative, or None if it does."""
     if name == "decoder" and not mechanism.traits.decodes:
         return "has no causal form and cannot decode; use for example softmax or linear"
     if name != "decoder" and not mechanism.traits.any_mask:
-        blind = [part for part, each in config.attentions.items() if part != "decoder" and not each.traits.any_mask]
+        causal_only = lambda found: not all(each.traits.any_mask for each in period(found))
+        blind = [part for part, found in config.attentions.items() if part != "decoder" and causal_only(found)]
         fields = dict.fromkeys(f"model.{part if part in config.own_fields else 'mechanism'}=softmax" for part in blind)
         return (
             f"supports only causal attention, but {name} attention sees all tokens; use for example {' '.join(fields)}"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from attnlab.models.config import StackConfig
+from attnlab.mechanisms import Mechanism
+from attnlab.models.config import StackConfig, layer_mechanisms
 from attnlab.models.output_head import OutputHead
-from attnlab.modules.block import DecoderLayer, Memory, scan_layers, stack_layers, unstack_layers
+from attnlab.modules.block import DecoderLayer, LayerConfig, Memory, scan_layers, stack_layers, unstack_layers
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.position import PositionEncoding
@@ -58,8 +60,9 @@ class Decoder(OutputHead):
         self.config = config
         self.target_position = make_position(key, config, "target_position", length, causal=True)
         self.target = Embed(fold_key(key, "target"), vocabulary, config.width, config.scale_embeddings)
+        roles = [attentions[name] for name in ("decoder", "cross") if name in attentions]
         self.decoder = stack_layers(
-            lambda key: DecoderLayer(key, sizes, attentions["decoder"], attentions.get("cross")),
+            [partial(_layer, sizes, each) for each in layer_mechanisms(config.layers, *roles)],
             fold_key(key, "decoder"),
             config.layers,
         )
@@ -123,6 +126,10 @@ class Decoder(OutputHead):
 
     def _normed(self, x):
         return x if self.decoded is None else self.decoded(x)
+
+
+def _layer(sizes: LayerConfig, mechanisms: tuple[Mechanism, ...], key: PRNGKeyArray) -> DecoderLayer:
+    return DecoderLayer(key, sizes, *mechanisms)
 
 
 def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int, causal: bool) -> PositionEncoding:

@@ -12,12 +12,12 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism
-from attnlab.models.config import StackConfig, check_no_embeddings, check_sizes
+from attnlab.mechanisms import Mechanism, Pattern
+from attnlab.models.config import StackConfig, check_no_embeddings, check_sizes, layer_mechanisms
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import DetectionShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
-from attnlab.modules.block import scan_layers, stack_layers
+from attnlab.modules.block import LayerConfig, scan_layers, stack_layers
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.position import Position, Sinusoidal2D
@@ -44,11 +44,11 @@ class Detr(StackConfig):
     """
     norm_eps: float = 1e-5
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
-    encoder: Mechanism | None = None
+    encoder: Mechanism | Pattern | None = None
     """Mechanism of the self-attention of the features. None: `mechanism`."""
-    among: Mechanism | None = None
+    among: Mechanism | Pattern | None = None
     """Mechanism of the self-attention of the queries. None: `mechanism`."""
-    cross: Mechanism | None = None
+    cross: Mechanism | Pattern | None = None
     """Mechanism of the attention from queries to features. None: `mechanism`."""
     queries: int = 40
     """Number of queries, which is the maximum number of boxes."""
@@ -75,7 +75,7 @@ class Detr(StackConfig):
             raise ValueError(f"model.stages={self.stages} must be in 1 … 6")
 
     @property
-    def attentions(self) -> dict[str, Mechanism]:
+    def attentions(self) -> dict[str, Mechanism | Pattern]:
         """The mechanism of each of the three attentions."""
         return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
 
@@ -125,11 +125,16 @@ class Features(nnx.Module):
         return x
 
 
+def _layer(sizes: LayerConfig, among: Mechanism, cross: Mechanism, key: PRNGKeyArray) -> QueryLayer:
+    return QueryLayer(key, sizes, among, cross)
+
+
 class DetrNetwork(nnx.Module):
     """The network of a `Detr`, for one example."""
 
     def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
-        sizes, attentions, width = config.sizes, config.attentions, config.width
+        sizes, width = config.sizes, config.width
+        roles = config.attentions["among"], config.attentions["cross"]
         self.config = config
         self.features = Features(fold_key(key, "features"), channels, config.channels, config.stages, config.norm_eps)
         self.input_layer = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
@@ -140,7 +145,7 @@ class DetrNetwork(nnx.Module):
         queries = anchors if config.anchored else LearnedQueries
         self.queries = queries(fold_key(key, "queries"), config.queries, width)
         self.decoder = stack_layers(
-            lambda key: QueryLayer(key, sizes, attentions["among"], attentions["cross"]),
+            [partial(_layer, sizes, *each) for each in layer_mechanisms(config.layers, *roles)],
             fold_key(key, "decoder"),
             config.layers,
         )

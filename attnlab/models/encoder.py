@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
-from attnlab.models.config import StackConfig
+from attnlab.models.config import StackConfig, layer_mechanisms
 from attnlab.models.decoder import make_position
 from attnlab.modules.block import EncoderLayer, scan_layers, stack_layers
 from attnlab.modules.dense import fold_key
 from attnlab.modules.position import Wrapped
 from attnlab.ops.layer import dropout, split_keys
+
+
+def encoder_layers(config: StackConfig) -> list[Callable[[PRNGKeyArray], EncoderLayer]]:
+    """Return the constructors of the encoder layers of one period."""
+    layer = lambda mechanism: lambda key: EncoderLayer(key, config.sizes, mechanism)
+    return [layer(mechanism) for (mechanism,) in layer_mechanisms(config.layers, config.attentions["encoder"])]
 
 
 class Encoder(nnx.Module):
@@ -28,12 +36,10 @@ class Encoder(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, config: StackConfig, length: int):
-        sizes, mechanism = config.sizes, config.attentions["encoder"]
+        sizes = config.sizes
         self.rate, self.remat = config.dropout, config.remat
         self.position = make_position(key, config, "position", length, causal=False)
-        self.layers = stack_layers(
-            lambda key: EncoderLayer(key, sizes, mechanism), fold_key(key, "layers"), config.layers
-        )
+        self.layers = stack_layers(encoder_layers(config), fold_key(key, "layers"), config.layers)
         # With pre-norm, the output of the last layer is not normalised yet.
         self.encoded = sizes.norm_layer() if config.norm_first else None
 

@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Mechanism, Pattern
 from attnlab.models.config import StackConfig
 from attnlab.models.decoder import Decoder, Decoding, make_position
+from attnlab.models.encoder import encoder_layers
 from attnlab.models.shapes import Shape, TokenPairShape, check_shape
-from attnlab.modules.block import EncoderLayer, Memory, scan_layers, stack_layers
+from attnlab.modules.block import Memory, scan_layers, stack_layers
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.ops.layer import split_keys
@@ -29,18 +30,18 @@ class Transformer(StackConfig):
         ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
-    encoder: Mechanism | None = None
+    encoder: Mechanism | Pattern | None = None
     """Mechanism of the encoder's self-attention; must attend in both directions. None: `mechanism`."""
-    decoder: Mechanism | None = None
+    decoder: Mechanism | Pattern | None = None
     """Mechanism of the decoder's self-attention; must have a causal form. None: `mechanism`."""
-    cross: Mechanism | None = None
+    cross: Mechanism | Pattern | None = None
     """Mechanism of the cross-attention; must attend to a memory and not mix queries. None: `mechanism`."""
     shared: bool = False
     """True: embed sources with the table of the targets. Source and target must have a joint vocabulary."""
     own_fields: ClassVar[tuple[str, ...]] = ("encoder", "decoder", "cross")
 
     @property
-    def attentions(self) -> dict[str, Mechanism]:
+    def attentions(self) -> dict[str, Mechanism | Pattern]:
         """The mechanism of each of the three attentions."""
         return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
 
@@ -63,16 +64,14 @@ class TransformerNetwork(Decoder):
         if config.shared and not shape.joint:
             raise ValueError("model.shared=True needs one vocabulary for both sides; set for example task.joint=True")
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
-        sizes, mechanism = config.sizes, config.attentions["encoder"]
+        sizes = config.sizes
         self.source_position = make_position(key, config, "source_position", shape.source_length, causal=False)
         self.source = (
             None
             if config.shared
             else Embed(fold_key(key, "source"), shape.source_vocabulary, config.width, config.scale_embeddings)
         )
-        self.encoder = stack_layers(
-            lambda key: EncoderLayer(key, sizes, mechanism), fold_key(key, "encoder"), config.layers
-        )
+        self.encoder = stack_layers(encoder_layers(config), fold_key(key, "encoder"), config.layers)
         self.encoded = sizes.norm_layer() if config.norm_first else None
 
     def __call__(

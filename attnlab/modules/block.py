@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -234,22 +234,51 @@ class DecoderLayer(FeedForwardLayer):
             )
 
 
-def stack_layers(create: Callable[[PRNGKeyArray], Layer], key: PRNGKeyArray, layers: int) -> Layer:
-    """Create `layers` modules as one whose arrays have a leading axis of layers, as `scan_layers` expects."""
-    return jax.vmap(create)(jnp.stack([fold_key(key, str(n)) for n in range(layers)]))
+class Period(nnx.Module, Generic[Layer]):
+    """Layers of different kinds that follow each other, each stacked over the repetitions of the period."""
+
+    def __init__(self, layers: Sequence[Layer]):
+        self.layers = nnx.List(layers)
 
 
-def unstack_layers(layers: Layer) -> list[Layer]:
-    """Split the result of `stack_layers` into a list of layers."""
-    leaves, kind = jax.tree.flatten(layers)
-    return [jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)]
+def stack_layers(
+    creates: Sequence[Callable[[PRNGKeyArray], Layer]], key: PRNGKeyArray, layers: int
+) -> Layer | Period[Layer]:
+    """Create `layers` modules as one whose arrays have a leading axis of layers, as `scan_layers` expects.
+
+    Args:
+        creates: The constructors of the layers of one period, called with a key. Layer n is made by constructor
+            n modulo their number.
+        key: Key for the initial parameters.
+        layers: Number of layers, a multiple of the number of constructors.
+
+    Returns:
+        The stacked layers, or a `Period` of them if there are several constructors.
+    """
+    keys = [fold_key(key, str(n)) for n in range(layers)]
+    stacked = [jax.vmap(create)(jnp.stack(keys[n :: len(creates)])) for n, create in enumerate(creates)]
+    return stacked[0] if len(stacked) == 1 else Period(stacked)
+
+
+def stacked_layers(layers: Layer | Period[Layer]) -> list[Layer]:
+    """Return the stacked layers of each kind in a period."""
+    return list(layers.layers) if isinstance(layers, Period) else [layers]
+
+
+def unstack_layers(layers: Layer | Period[Layer]) -> list[Layer]:
+    """Split the result of `stack_layers` into a list of layers, first to last."""
+    kinds = []
+    for stacked in stacked_layers(layers):
+        leaves, kind = jax.tree.flatten(stacked)
+        kinds.append([jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)])
+    return [layer for period in zip(*kinds, strict=True) for layer in period]
 
 
 SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost more than it saves
 
 
 def scan_layers(
-    layers: Callable[..., tuple[Float[Array, "T D"], PyTree]],
+    layers: nnx.Module,
     x: Float[Array, "T D"],
     *arguments: PyTree,
     key: PRNGKeyArray | None = None,
@@ -273,16 +302,25 @@ def scan_layers(
         The output x of the last layer, and the outs of all layers stacked along a leading axis. With `every`, the
         second is a pair: the outputs x of all layers, stacked likewise, and the outs.
     """
-    count = jax.tree.leaves(layers)[0].shape[0]
-    keys = None if key is None else jax.random.split(key, count)
+    kinds = stacked_layers(layers)
+    size, count = len(kinds), jax.tree.leaves(kinds[0])[0].shape[0]
+    by_period = lambda rows: rows.reshape(count, size, *rows.shape[1:])
+    keys = None if key is None else by_period(jax.random.split(key, size * count))
+    places = None if before is None else by_period(before)
 
     def up(x, here):
-        layer, key, place = here
-        x, out = layer(x if place is None else x + place.astype(x.dtype), *arguments, key=key)
-        return x, (x, out) if every else out
+        layers, keys, places = here
+        outs = []
+        for n, layer in enumerate(layers):
+            x = x if places is None else x + places[n].astype(x.dtype)
+            x, out = layer(x, *arguments, key=None if keys is None else keys[n])
+            outs.append((x, out) if every else out)
+        return x, outs[0] if size == 1 else jax.tree.map(lambda *each: jnp.stack(each), *outs)
 
     # In an unrolled scan, common subexpression elimination would merge the recomputation with the forward pass, and
     # so undo remat. Inside a loop it cannot, and preventing it would only cost time.
-    unroll = count <= SHORT
+    unroll = size * count <= SHORT
     up = jax.checkpoint(up, prevent_cse=unroll) if remat else up
-    return jax.lax.scan(up, x, (layers, keys, before), unroll=unroll)
+    x, outs = jax.lax.scan(up, x, (kinds, keys, places), unroll=unroll)
+    by_layer = lambda rows: rows.reshape(size * count, *rows.shape[2:])
+    return x, outs if size == 1 else jax.tree.map(by_layer, outs)

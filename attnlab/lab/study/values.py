@@ -120,7 +120,7 @@ def text(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(map(text, value)) + ("," if len(value) == 1 else "")
     if found := registry.find(value):
-        return found[1]
+        return str(value) if found[0] == "PATTERNS" else found[1]
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     return _name(value) if is_dataclass(value) or isinstance(value, Callable) else str(value)

@@ -1,0 +1,131 @@
+"""Patterns of mechanisms: hybrid models are stacks whose layers have different mechanisms."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis.maps import attention_maps
+from attnlab.lab.study import serialize
+from attnlab.lab.study.values import text
+from attnlab.mechanisms import MECHANISMS, Pattern
+from attnlab.mechanisms.pattern import read_pattern
+from attnlab.models import Classifier, Language, Transformer
+from attnlab.modules.block import unstack_layers
+from attnlab.modules.position import Position
+from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
+
+HYBRID = read_pattern("gated-delta*2+softmax", "model.mechanism")
+TOKENS = jnp.arange(7) % 5
+
+
+def language(**fields):
+    config = Language(width=8, heads=2, position=Position(), **({"mechanism": HYBRID, "layers": 6} | fields))
+    return config.create(jax.random.key(0), Tokens(5, 12))
+
+
+def by_hand(model, tokens):
+    """The layers applied one after the other, without a scan."""
+    x = model.embed(model.target, tokens, model.target_position, np.arange(len(tokens)), None, None)
+    for layer in unstack_layers(model.decoder):
+        x, _ = layer(x, None, model.target_position)
+    return model.logits(model.decoded(x))
+
+
+def test_a_pattern_is_written_as_it_is_read():
+    assert Pattern((MECHANISMS["gated-delta"],) * 2 + (MECHANISMS["softmax"],)) == HYBRID
+    assert str(HYBRID) == text(HYBRID) == "gated-delta*2+softmax"
+    assert read_pattern("linear", "x") == Pattern((MECHANISMS["linear"],))
+    config = Language(width=8, heads=2, layers=6, mechanism=HYBRID)
+    assert serialize.read(serialize.write(config), Language) == config
+
+
+def test_layers_have_the_mechanisms_of_the_pattern_in_turn():
+    layers = unstack_layers(language().decoder)
+    assert [layer.attention.mechanism for layer in layers] == [*HYBRID.mechanisms, *HYBRID.mechanisms]
+
+
+@pytest.mark.parametrize("layers", [3, 9])  # unrolled, and a loop
+@pytest.mark.parametrize("remat", [False, True])
+def test_the_scan_over_periods_is_the_layers_one_by_one(layers, remat):
+    model = language(layers=layers, remat=remat)
+    np.testing.assert_allclose(model(TOKENS), by_hand(model, TOKENS), atol=1e-5)
+
+
+def test_decoding_step_by_step_equals_the_whole():
+    model = language()
+    state, found = model.start(len(TOKENS)), []
+    for token in TOKENS:
+        logits, state = model.step(state, token)
+        found.append(logits)
+    np.testing.assert_allclose(jnp.stack(found), model(TOKENS), atol=1e-5)
+
+
+def test_a_pattern_of_one_mechanism_is_that_mechanism_with_the_same_parameters():
+    twice = Pattern((MECHANISMS["linear"],) * 2)
+    np.testing.assert_allclose(
+        language(mechanism=twice, layers=4)(TOKENS),
+        language(mechanism=MECHANISMS["linear"], layers=4)(TOKENS),
+        atol=1e-5,
+    )
+
+
+def test_maps_of_all_layers_are_in_their_order():
+    model = language()
+    maps = attention_maps(model, TOKENS)["decoder"]
+    assert maps.shape == (6, 2, 7, 7)
+    rows = np.asarray(maps.sum(axis=-1))
+    softmax = [2, 5]
+    np.testing.assert_allclose(rows[softmax], 1, atol=1e-5)
+    assert np.abs(np.delete(rows, softmax, axis=0) - 1).min() > 1e-3
+
+
+def test_every_layer_has_gradients():
+    model = language()
+    slopes = jax.grad(lambda model: jnp.sum(model(TOKENS) ** 2))(model)
+    for layer in unstack_layers(slopes.decoder):
+        assert all(np.any(np.asarray(leaf)) for leaf in jax.tree.leaves((layer.attention.q, layer.attention.v)))
+
+
+def test_encoders_and_encoder_decoders_have_patterns_too():
+    both = read_pattern("bidirectional+softmax", "x")
+    config = Transformer(
+        width=8, heads=2, layers=4, position=Position(), encoder=both, decoder=read_pattern("retention+softmax", "x")
+    )
+    model = config.create(jax.random.key(0), Pairs(5, 5, 7, 7))
+    keep = jnp.ones(7, bool)
+    assert np.isfinite(model(TOKENS, TOKENS, keep, keep)).all()
+    state, found = model.start(TOKENS, keep, len(TOKENS)), []
+    for token in TOKENS:
+        logits, state = model.step(state, token)
+        found.append(logits)
+    np.testing.assert_allclose(jnp.stack(found), model(TOKENS, TOKENS, keep, keep), atol=1e-5)
+    classifier = Classifier(width=8, heads=2, layers=2, position=Position(), mechanism=both)
+    network = classifier.create(jax.random.key(0), Classes(Tokens(5, 7), 3))
+    assert network(TOKENS, keep).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ("gated-delta*3+sofmax", "model.mechanism='sofmax' is not known; nearest: 'softmax'"),
+        ("gated-delta*x+softmax", "model.mechanism='gated-delta*x+softmax': expected a whole number of 1 or more"),
+        ("softmax*0", "model.mechanism='softmax*0': expected a whole number of 1 or more"),
+        ("softmax+", "model.mechanism='' is not known"),
+    ],
+)
+def test_what_is_no_pattern_is_refused_in_one_line(given, line):
+    with pytest.raises(ValueError, match=f"^{line.replace('*', '[*]').replace('+', '[+]')}"):
+        read_pattern(given, "model.mechanism")
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"layers": 4}, "model.mechanism=gated-delta*2+softmax has 3 layers, which must divide model.layers=4"),
+        ({"mechanism": read_pattern("softmax+nystrom", "x")}, "model.mechanism=Nystrom(.*) has no causal form"),
+    ],
+)
+def test_a_pattern_that_does_not_fit_is_refused(fields, line):
+    with pytest.raises(ValueError, match=f"^{line.replace('delta*', 'delta[*]').replace('+', '[+]')}"):
+        language(**fields)
