@@ -10,7 +10,7 @@ from tests.faults import NAMES
 TOGETHER = ("kill", "sigterm", "trainers", "surroundings")
 # Cases that run by default, of the tests that take long.
 FEW = {
-    "kill": 1, "sigterm": 1, "trainers": 1, "surroundings": 1, "resume": 1, "numbers": 2, "endurance": 1200,
+    "kill": 1, "sigterm": 1, "trainers": 1, "surroundings": 1, "resume": 1, "numbers": 2,
     "writes": 4, "folders": 10,
 }  # fmt: skip
 

@@ -156,7 +156,7 @@ def test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s(tmp_pa
 
 
 def test_a_worker_stopped_outside_of_training_prints_one_line(monkeypatch, capsys):
-    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(0.2))
+    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))
     monkeypatch.setattr("sys.stdin", StringIO("{}"))
     monkeypatch.setattr("sys.argv", ["worker"])
     assert worker.main() == 130
