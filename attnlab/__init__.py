@@ -15,7 +15,7 @@ Registries and packages are imported on first use, so that `import attnlab` is f
 __version__ = "0.2.0"
 
 _ROOMS = ["ops", "mechanisms", "modules", "models", "decoding", "data", "tasks", "training", "analysis", "bench", "lab"]
-_REGISTRIES = ["MECHANISMS", "POSITIONS", "MODELS", "TASKS", "FEATURES", "SCORES", "UNITS", "DECODERS"]
+_REGISTRIES = ["MECHANISMS", "PATTERNS", "POSITIONS", "MODELS", "TASKS", "FEATURES", "SCORES", "UNITS", "DECODERS"]
 
 
 def __getattr__(name: str):

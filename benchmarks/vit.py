@@ -26,7 +26,7 @@ from attnlab.analysis import cost
 from attnlab.analysis.measure import spread, timed
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.bench.steps import steps
-from attnlab.data.images.images import Labelled
+from attnlab.data.images.labelled import Labelled
 from attnlab.models.cnn import CNN
 from attnlab.models.vit import ViT
 from attnlab.tasks.vision.pictures import ImageData

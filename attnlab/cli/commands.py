@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from attnlab.lab.trained.decoding import DecodingOptions
     from attnlab.training.progress import Progress
 
-KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "units", "decoders", "experiments")
+KINDS = (
+    "mechanisms",
+    "patterns",
+    "features",
+    "scores",
+    "positions",
+    "models",
+    "tasks",
+    "units",
+    "decoders",
+    "experiments",
+)
 
 
 def list_names(options: argparse.Namespace) -> int:

@@ -25,12 +25,12 @@ class DeltaProduct(UnitKeys):
     S_t = Π_m (I − β_tm k_tmᵀ k_tm) α_t S_{t-1} + …, y_t = q_t S_t, for the writes m = 1 … n
 
     The state first decays by α = e^(−A softplus(step + shift)). Then each write erases and writes in turn, as in
-    `GatedDelta`. The first one writes k and v. The extra inputs `keys` and `values` are those of the other n − 1
-    writes, and `beta` is n numbers per token, with β = 2 sigmoid(beta). The transition is then a product of n
+    `GatedDelta`. The first one writes k and v. The extra inputs `more_keys` and `more_values` are those of the other n
+    − 1 writes, and `beta` is n numbers per token, with β = 2 sigmoid(beta). The transition is then a product of n
     generalised Householder matrices, which can rotate the state. One write gives the gated delta rule. q and the keys
     are normalised to x / √(‖x‖² + ε), and q is then divided by √K. The state is a matrix [K V].
 
-    The output is linear in v and `values` together. The map of `attnlab.mechanisms.weights` is its response to v.
+    The output is linear in v and `more_values` together. The map of `attnlab.mechanisms.weights` is its response to v.
 
     Raises:
         ValueError: if `chunk` or `writes` is below 1, or `epsilon` below 0.
@@ -52,10 +52,10 @@ class DeltaProduct(UnitKeys):
     def tokens(self):
         """`beta`: strength of each write, before the sigmoid. `step`: decay step, before the softplus.
 
-        `keys` and `values`: what the writes after the first one write.
+        `more_keys` and `more_values`: what the writes after the first one write.
         """
         more = self.writes - 1
-        return {"beta": (self.writes,), "step": (), "keys": (more, "K"), "values": (more, "V")}
+        return {"beta": (self.writes,), "step": (), "more_keys": (more, "K"), "more_values": (more, "V")}
 
     @property
     def learned(self):
@@ -66,7 +66,7 @@ class DeltaProduct(UnitKeys):
         """Returns initial values as in Mamba-2, except that A is uniform in 0 … 16."""
         return gate.initial(key, slowest=0.0)
 
-    def update(self, memory, q, k, v, block, *, bias=None, beta, step, keys, values, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, beta, step, more_keys, more_values, rate, shift):
         """Processes new tokens by chunks, where every write is a token of its own."""
         n = self.writes
         step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
@@ -75,7 +75,7 @@ class DeltaProduct(UnitKeys):
         # The state decays before the first write of a token, and is read after the last one.
         first = jnp.pad(log_gates[:, None], ((0, 0), (0, n - 1), (0, 0)))
         last = jnp.pad(q[:, None], ((0, 0), (n - 1, 0), (0, 0)))
-        rows = (last, every(k, keys), every(v, values), beta, first)
+        rows = (last, every(k, more_keys), every(v, more_values), beta, first)
         q, k, v, beta, log_gates = (x.reshape(-1, *x.shape[2:]) for x in rows)
         y, memory = self.advance(memory, q, k, v, beta, log_gates, repeat(block, n))
         return y[n - 1 :: n], memory

@@ -27,7 +27,8 @@ class Softmax(PatternSoftmax):
     def line(self) -> str:
         """One-line description for lists of mechanisms."""
         blocks = "" if self.block is None else f", in blocks of {self.block} keys"
-        return f"{(self.__doc__ or '').splitlines()[0].rstrip('.')}{blocks}."
+        sink = {"none": "", "zero": ", with a sink of score zero", "learned": ", with a learned sink"}[self.sink]
+        return f"{(self.__doc__ or '').splitlines()[0].rstrip('.')}{blocks}{sink}."
 
     @property
     def pattern(self):

@@ -121,6 +121,7 @@ def toy(monkeypatch):
     """Fake registries under `toy.tables`, and `toy.study`: softmax against linear."""
     tables: dict[str, dict[str, Any]] = {
         "MECHANISMS": {"softmax": Softmax(), "softmax-blocks": Softmax(block=8), "linear": Linear()},
+        "PATTERNS": {},
         "POSITIONS": {"none": Position(), "rotary": Rotary()},
         "MODELS": {"net": Net()},
         "TASKS": {"copy": Copy(), "sort": Sort()},

@@ -46,7 +46,7 @@ def gated_delta_2(S, t, q, k, v, x):
 
 def delta_product(S, t, q, k, v, x):
     S = np.exp(-np.exp(x["rate"]) * softplus(x["step"][t] + x["shift"])) * S
-    for key, value, beta in zip([k[t], *x["keys"][t]], [v[t], *x["values"][t]], x["beta"][t], strict=True):
+    for key, value, beta in zip([k[t], *x["more_keys"][t]], [v[t], *x["more_values"][t]], x["beta"][t], strict=True):
         key, beta = unit(key), 2 * sigmoid(beta)
         S = (np.eye(K) - beta * np.outer(key, key)) @ S + beta * np.outer(key, value)
     return S, unit(q[t]) / math.sqrt(K) @ S
@@ -317,7 +317,7 @@ def test_a_strength_of_two_reflects_the_state_so_that_it_counts_modulo_two():
 def test_one_write_per_token_is_the_gated_delta_rule():
     one = DeltaProduct(writes=1, negative_eigenvalues=False)
     q, k, v, extra = inputs(GatedDelta(), 40)
-    more = {"beta": extra["beta"][:, None], "keys": np.zeros((40, 0, K)), "values": np.zeros((40, 0, V))}
+    more = {"beta": extra["beta"][:, None], "more_keys": np.zeros((40, 0, K)), "more_values": np.zeros((40, 0, V))}
     np.testing.assert_allclose(causal(one, q, k, v, **extra | more), causal(GatedDelta(), q, k, v, **extra), atol=1e-12)
 
 

@@ -9,6 +9,7 @@ from attnlab.mechanisms import MECHANISMS, Linear, Sigmoid, Softmax
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn
 from attnlab.ops.score import SCORES, dot
+from attnlab.tasks.base.shapes import Tokens
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,5 @@ def test_what_cannot_be_names_the_field(kind, fields, words):
 
 
 def test_another_task_is_refused():
-    @dataclass(frozen=True)
-    class Tokens:
-        vocabulary: int = 3
-
     with pytest.raises(ValueError, match="needs data with nodes, features, classes"):
-        Gat().create(jax.random.key(0), Tokens())
+        Gat().create(jax.random.key(0), Tokens(3, 4))

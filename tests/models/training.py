@@ -9,7 +9,7 @@ def filled(config, shape, seed=0):
     """A network with parameters drawn by numpy: where they start does not matter, and compiling that takes seconds."""
     rng = np.random.default_rng(seed)
     like = jax.eval_shape(lambda: config.create(jax.random.key(0), shape))
-    draw = lambda leaf: jax.numpy.asarray(rng.normal(size=leaf.shape) * max(leaf.shape[-1], 4) ** -0.5, leaf.dtype)
+    draw = lambda leaf: jax.numpy.asarray(rng.normal(size=leaf.shape) * max(*leaf.shape[-1:], 4, 4) ** -0.5, leaf.dtype)
     return jax.tree.map(draw, like)
 
 

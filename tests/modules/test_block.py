@@ -18,7 +18,7 @@ KEEP = jnp.ones(5, bool)
 
 
 def layers(count):
-    make = lambda: stack_layers(lambda key: EncoderLayer(key, SIZES, Softmax()), jax.random.key(0), count)
+    make = lambda: stack_layers([lambda key: EncoderLayer(key, SIZES, Softmax())], jax.random.key(0), count)
     return jax.jit(make)()
 
 

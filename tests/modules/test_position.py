@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
+from attnlab.mechanisms.differential import Differential, Differential2
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.modules.attention import Attention
 from attnlab.modules.position import (
@@ -273,7 +274,8 @@ def test_each_mechanism_says_which_positions_it_honours():
         assert (XPos().refusal(mechanism) is None) == mechanism.traits.rotary
         assert (Rotary().refusal(mechanism) is None) == (mechanism.traits.rotary or turned is not None)
         features = isinstance(mechanism, Linear) and not mechanism.feature.position_dependent
-        assert (turned is not None) == (features or isinstance(mechanism, ShortConvolution))
+        inside = isinstance(mechanism, ShortConvolution | Differential | Differential2)
+        assert (turned is not None) == (features or inside)
         assert (ALiBi().refusal(mechanism) is None) == mechanism.traits.bias
         assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not isinstance(mechanism, Pairwise)
     assert Shaw().refusal(Softmax()) is None

@@ -31,8 +31,8 @@ SIZES = LayerConfig(8, 2, 12, "relu", "layer", True, 0.0)
 TOLD = LayerConfig(8, 2, 12, "swiglu", "rms", True, 0.0)
 
 MADE = {
-    "layers": lambda key: stack_layers(lambda key: DecoderLayer(key, SIZES, MECHANISMS["kda"], Softmax()), key, 2),
-    "gated": lambda key: stack_layers(lambda key: DecoderLayer(key, TOLD, MECHANISMS["gated-delta"]), key, 2),
+    "layers": lambda key: stack_layers([lambda key: DecoderLayer(key, SIZES, MECHANISMS["kda"], Softmax())], key, 2),
+    "gated": lambda key: stack_layers([lambda key: DecoderLayer(key, TOLD, MECHANISMS["gated-delta"])], key, 2),
     "short-convolution": lambda key: DecoderLayer(key, SIZES, MECHANISMS["short-convolution"]),
     "hedgehog": lambda key: DecoderLayer(key, SIZES, MECHANISMS["hedgehog"]),
     "rebased": lambda key: DecoderLayer(key, SIZES, MECHANISMS["rebased"]),

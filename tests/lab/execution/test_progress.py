@@ -133,7 +133,7 @@ def test_only_the_present_variant_is_live():
 def test_a_line_fits_and_keeps_name_steps_and_time_left(width, name):
     terminal = Terminal(console := Console(file=io.StringIO(), width=width))
     terminal.variant(name, 0, 1, 8000)
-    terminal.evaluated(1200, {"exact_match": 0.8})
+    terminal.evaluated(1200, {EXACT_MATCH: 0.8})
     terminal.advanced(1200, 0.3214, 6800 / 552)
     with console.capture() as captured:
         console.print(terminal.line())

@@ -13,7 +13,7 @@ from attnlab.lab.study.variation import over
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models import Transformer
 from attnlab.tasks import Recall
-from tests.small import EXPERIMENT, TINY
+from tests.small import EXPERIMENT
 
 
 def test_every_field_by_the_path_that_overrides_it(toy):
@@ -105,7 +105,7 @@ def test_nothing_is_compiled():
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         vary = over("model.mechanism", softmax=Softmax(), hedgehog=MECHANISMS["hedgehog"])
-        study = Study(change(EXPERIMENT, **TINY), vary, match="flops")
+        study = Study(EXPERIMENT, vary, match="flops")
         assert "matched to softmax, the base of the study" in str(show(study))
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
