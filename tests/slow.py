@@ -200,21 +200,8 @@ DEFAULT: dict[str, tuple[str, ...]] = {
 }
 
 
-# Files whose tests share what is trained or traced once: one process runs them all.
-TOGETHER = (
-    "lab/planning/test_matching.py",
-    "lab/reporting/test_page.py",
-    "lab/test_classification.py",
-    "lab/test_launch.py",
-    "lab/trained/test_history.py",
-    "lab/trained/test_inspect.py",
-    "lab/trained/test_score.py",
-    "system/test_settings.py",
-)
-
-
 def add_marks(items: list[pytest.Item]) -> set[str]:
-    """Mark as slow what the list leaves out of the default run, and group the files that share a process.
+    """Mark as slow what the list leaves out of the default run.
 
     Returns:
         The tests of the list of which no case runs by default, although the list names some.
@@ -222,9 +209,7 @@ def add_marks(items: list[pytest.Item]) -> set[str]:
     found: dict[str, bool] = {}
     for item in items:
         name = item.nodeid.split("[")[0].removeprefix("tests/")
-        if (file := name.split("::")[0]) in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(file))
-        kept = DEFAULT.get(name, DEFAULT.get(file))
+        kept = DEFAULT.get(name, DEFAULT.get(name.split("::")[0]))
         if kept is None:
             continue
         call = getattr(item, "callspec", None)

@@ -5,15 +5,25 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LEFT
-from tests.slow import DEFAULT, TOGETHER, add_marks
+from tests.groups import FILES, group
+from tests.slow import DEFAULT, add_marks
 
 TESTS = Path(__file__).parent
 
 
-@pytest.mark.parametrize("name", [*DEFAULT, *TOGETHER])
+@pytest.mark.parametrize("name", [*DEFAULT, *(file.removeprefix("tests/") for file in FILES)])
 def test_what_it_names_exists(name):
     file, _, test = name.partition("::")
     assert f"def {test}" in (TESTS / file).read_text()
+
+
+def test_tests_that_share_something_are_of_one_group():
+    contract = "tests/mechanisms/test_contract_forms.py::test_it"
+    names = ("softmax", "2-short-convolution", "None-short-convolution", "13-softmax")
+    assert [group(f"{contract}[{name}]") for name in names] == ["softmax", *["short-convolution"] * 2, "softmax"]
+    assert group("tests/faults/test_faults.py::test_a_few_cases_hold[kill]") == "faults"
+    assert group(f"{FILES[0]}::test_it[a]") == FILES[0]
+    assert group("tests/ops/test_mask.py::test_it[a]") == "tests/ops/test_mask.py::test_it[a]"
 
 
 def test_each_has_a_case_that_runs_by_default(request):
