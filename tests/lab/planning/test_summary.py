@@ -105,7 +105,7 @@ def test_nothing_is_compiled():
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         vary = over("model.mechanism", softmax=Softmax(), hedgehog=MECHANISMS["hedgehog"])
-        study = Study(change(EXPERIMENT, **TINY), vary, match="flops")
+        study = Study(change(EXPERIMENT, **TINY | {"model.width": 64}), vary, match="flops")
         assert "matched to softmax, the base of the study" in str(show(study))
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
