@@ -28,6 +28,9 @@ import pytest
 from hypothesis import Phase, settings
 from jaxtyping import install_import_hook
 
+from tests.groups import group
+from tests.slow import add_marks
+
 # Shapes and dtypes in signatures are checked here, and only here. Left out: states, which as pytrees also hold
 # shapes, axes and tracers in the place of arrays.
 PYTREES = {"attnlab.mechanisms.cache", "attnlab.mechanisms.position_state"}
@@ -49,10 +52,22 @@ LEFT = pytest.StashKey[set[str]]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Most cases of the largest grids are slow, and tests that share what is trained once share a process."""
-    from tests.slow import add_marks
-
+    """Most cases of the largest grids are slow."""
     config.stash[LEFT] = add_marks(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadgroup`, the tests of a group share a process."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group(nodeid)
+
+    return ByGroup(config, log)
 
 
 def pytest_collection_finish():
@@ -135,8 +150,8 @@ LIBC = ctypes.CDLL("libc.so.6") if platform.libc_ver()[0] == "glibc" else None
 def little_memory(request):
     """Look at the memory of the process after every test."""
     yield
-    mark = request.node.get_closest_marker("xdist_group")
-    MEMORY.after(mark.args[0] if mark else request.path)
+    found = group(request.node.nodeid)
+    MEMORY.after(request.path if found == request.node.nodeid else found)
 
 
 STRICT = ("ops", "mechanisms", "modules", "models", "decoding", "analysis")

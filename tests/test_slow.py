@@ -1,18 +1,42 @@
 """The list of the cases that run by default names tests that exist."""
 
-import ast
 from pathlib import Path
 
-from tests.slow import DEFAULT, TOGETHER
+import pytest
+
+from tests.conftest import LEFT
+from tests.groups import FILES, group
+from tests.slow import DEFAULT, add_marks
 
 TESTS = Path(__file__).parent
 
 
-def test_every_entry_of_the_list_names_a_test():
-    def known(entry):
-        file, _, name = entry.partition("::")
-        path = TESTS / file
-        body = ast.parse(path.read_text()).body if path.is_file() else []
-        return bool(body) and (not name or name in {each.name for each in body if isinstance(each, ast.FunctionDef)})
+@pytest.mark.parametrize("name", [*DEFAULT, *(file.removeprefix("tests/") for file in FILES)])
+def test_what_it_names_exists(name):
+    file, _, test = name.partition("::")
+    assert f"def {test}" in (TESTS / file).read_text()
 
-    assert [entry for entry in [*DEFAULT, *TOGETHER] if not known(entry)] == []
+
+def test_tests_that_share_something_are_of_one_group():
+    contract = "tests/mechanisms/test_contract_forms.py::test_it"
+    names = ("softmax", "2-short-convolution", "None-short-convolution", "13-softmax")
+    assert [group(f"{contract}[{name}]") for name in names] == ["softmax", *["short-convolution"] * 2, "softmax"]
+    assert group("tests/faults/test_faults.py::test_a_few_cases_hold[kill]") == "faults"
+    assert group(f"{FILES[0]}::test_it[a]") == FILES[0]
+    assert group("tests/ops/test_mask.py::test_it[a]") == "tests/ops/test_mask.py::test_it[a]"
+
+
+def test_each_has_a_case_that_runs_by_default(request):
+    """Among the tests that were collected: all of them in a run of the whole suite."""
+    assert not request.config.stash[LEFT]
+
+
+def test_a_grid_whose_cases_are_all_left_out_is_found():
+    class Item:
+        nodeid = "tests/test_notebooks.py::test_a_notebook_runs_and_draws_what_it_shows[renamed]"
+        callspec = type("Call", (), {"id": "renamed", "params": {"name": "renamed"}})
+
+        def add_marker(self, mark):
+            assert mark.name == "slow"
+
+    assert add_marks([Item()]) == {Item.nodeid.split("[")[0].removeprefix("tests/")}

@@ -6,21 +6,11 @@ import pytest
 
 from tests.faults import NAMES
 
-# Those that compare with the same uninterrupted run, made once a process.
-TOGETHER = ("kill", "sigterm", "trainers", "surroundings")
 # Cases that run by default, of the tests that take long.
 FEW = {
     "kill": 1, "sigterm": 1, "trainers": 1, "surroundings": 1, "resume": 1, "numbers": 2,
     "writes": 4, "folders": 10,
 }  # fmt: skip
-
-
-def mark(name):
-    return pytest.param(name, marks=pytest.mark.xdist_group("faults") if name in TOGETHER else ())
-
-
-def grid(names):
-    return pytest.mark.parametrize("name", [mark(name) for name in names])
 
 
 def held(name, count, folder):
@@ -30,12 +20,12 @@ def held(name, count, folder):
     assert not found.failures, "\n".join(found.failures)
 
 
-@grid(NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_few_cases_hold(name, tmp_path):
     held(name, FEW.get(name), tmp_path)
 
 
 @pytest.mark.slow
-@grid(FEW)
+@pytest.mark.parametrize("name", FEW)
 def test_the_short_form_holds(name, tmp_path):
     held(name, None, tmp_path)

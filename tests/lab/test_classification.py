@@ -54,14 +54,18 @@ def test_sample_and_inspect_of_one_image(figures):
     assert "encoder 1 attention" in inside["training"][-1]["parts"]
 
 
-def test_pretraining_and_training_are_one_run_and_pretraining_alone_is_refused(tmp_path):
-    task = Questions(masked=1, buckets=1)
-    model = Bert(width=8, heads=2, layers=1, feedforward=8)
-    study = Study(Experiment(task=task, model=model, train=TRAIN), name="questions")
+BERT = Bert(width=8, heads=2, layers=1, feedforward=8)
+
+
+def test_two_phases_are_one_run(tmp_path):
+    study = Study(Experiment(task=Questions(masked=1, buckets=1), model=BERT, train=TRAIN), name="questions")
     folder = RunFolder(run(study, tmp_path).folder / "base")
     result = folder.read("result") or {}
     assert {"accuracy", "masked_nats"} <= result["metrics"].keys()
-    refused = Study(Experiment(task=Questions(masked=2, buckets=1), model=model, train=TRAIN), name="late")
+
+
+def test_steps_that_only_prepare_are_refused(tmp_path):
+    refused = Study(Experiment(task=Questions(masked=2, buckets=1), model=BERT, train=TRAIN), name="late")
     with pytest.raises(ValueError, match=r"train.steps=2 must be greater than the number of pretraining steps, 2$"):
         run(refused, tmp_path)
     assert not (tmp_path / "late").exists()

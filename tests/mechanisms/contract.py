@@ -2,7 +2,7 @@
 
 Calls are compiled whole, over a few shapes, and their masks are arrays of data: one program serves many cases. What
 goes in and comes out is numpy's, so that cutting and comparing compile nothing. Tests of one mechanism run in one
-process (`group`), so that they share its programs.
+process (`tests/groups.py`), so that they share its programs.
 """
 
 from dataclasses import fields, replace
@@ -55,8 +55,8 @@ SMALL = {name: small(name, mechanism) for name, mechanism in MECHANISMS.items()}
 
 
 def group(names):
-    """Parametrise over mechanisms by name, each in a group of its own."""
-    return pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names])
+    """Parametrise over mechanisms by name."""
+    return pytest.mark.parametrize("name", names)
 
 
 every = group(MECHANISMS)
