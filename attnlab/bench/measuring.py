@@ -54,7 +54,7 @@ class Beside:
     difference: float
     """The relative difference of the outputs, max |a − b| / max |a|."""
     memory: int | None
-    """Its memory in bytes, or None if unknown."""
+    """The memory of the peer in bytes, or None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Measured:
 
     @property
     def intensity(self) -> float | None:
-        """The FLOP per byte of arguments and outputs, which every implementation has to move."""
+        """The arithmetic intensity: FLOPs per byte of the arguments and outputs, which every implementation moves."""
         return intensity(self.flops, self.moved) if self.flops and self.moved else None
 
 

@@ -11,7 +11,7 @@ def plain(text: str) -> str:
     r"""Return text that a terminal shows unchanged, on one line.
 
     Control characters, including line ends and tabs, become their symbols. Characters that hide or reverse text become
-    their code points. What scripts need is kept: combining marks, joiners and direction marks.
+    their code points. Characters that writing systems need are kept: combining marks, joiners and direction marks.
 
     >>> print(plain("a\x1b[2Jb\n"), plain("gpj\u202e.exe"), plain("\x9b2J"), plain("נ\u200fּ न्\u200d"))
     a␛[2Jb␊ gpj⟨U+202E⟩.exe ⟨U+009B⟩2J נ‏ּ न्‍

@@ -9,7 +9,7 @@ _LARGE = ((1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, 
 
 
 def number(value: object) -> float | None:
-    """Return the value if it is a finite number, else None. Files may contain anything.
+    """Return the value if it is a finite number, else None. It may be any value that was read from a file.
 
     Numbers of 1e100 or more count as infinite, because differences and squares of such numbers are.
     """

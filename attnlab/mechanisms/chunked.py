@@ -97,7 +97,16 @@ class UnitKeys(Chunked):
         log_gates: Float[Array, "T G"],
         block: TokenBlock,
     ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
-        """Processes new tokens by chunks, with raw strengths `beta` and logarithms of gates.
+        """Processes new tokens in chunks.
+
+        Args:
+            state: The state before the tokens [K V].
+            q: Queries [T K], not normalised.
+            k: Keys [T K], not normalised.
+            v: Values [T V].
+            beta: The strengths of the writes [T], before the sigmoid.
+            log_gates: The logarithms of the gates [T G].
+            block: The block of tokens.
 
         Returns:
             The outputs [T V] in the dtype of v, and the state after the tokens [K V].

@@ -25,15 +25,15 @@ class Whole(CheckedMechanism):
         """See `CheckedMechanism.attend_all`."""
 
     def attend_causal(self, q, k, v, block: TokenBlock, *, bias=None, **extra) -> NoReturn:
-        """Raises NotImplementedError."""
+        """Raises NotImplementedError, because the mechanism needs the whole sequence at once."""
         self._refuse()
 
     def init_memory(self, length: int, K: int, V: int, dtype) -> NoReturn:
-        """Raises NotImplementedError."""
+        """Raises NotImplementedError, because the mechanism needs the whole sequence at once."""
         self._refuse()
 
     def update(self, memory, q, k, v, block: TokenBlock, *, bias=None, **extra) -> NoReturn:
-        """Raises NotImplementedError."""
+        """Raises NotImplementedError, because the mechanism needs the whole sequence at once."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -18,7 +18,7 @@ from attnlab.ops.layer import dropout, split_keys
 
 
 def encoder_layers(config: StackConfig) -> list[Callable[[PRNGKeyArray], EncoderLayer]]:
-    """Return the constructors of the encoder layers of one period."""
+    """Return the constructors of the encoder layers of one period of the pattern of mechanisms."""
     layer = lambda mechanism: lambda key: EncoderLayer(key, config.sizes, mechanism)
     return [layer(mechanism) for (mechanism,) in layer_mechanisms(config.layers, config.attentions["encoder"])]
 

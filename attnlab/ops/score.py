@@ -23,7 +23,7 @@ from attnlab.registry import Registry
 
 
 def dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
-    """Dot product, q·k (Luong, Pham, Manning 2015, section 3.1)."""
+    """Dot product, q·k (Luong et al. 2015, section 3.1)."""
     return matmul(q, k.T)
 
 
@@ -42,7 +42,7 @@ def _scaled(q, k):
 
 
 def general(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K K"]) -> Float[Array, "T S"]:
-    """Bilinear form, q W kᵀ (Luong, Pham, Manning 2015, section 3.1, "general")."""
+    """Bilinear form, q W kᵀ (Luong et al. 2015, section 3.1, "general")."""
     return dot(*_turned(q, k, w))
 
 
@@ -59,7 +59,7 @@ def additive(
     w_k: Float[Array, "K H"],
     w: Float[Array, " H"],
 ) -> Float[Array, "T S"]:
-    """Additive score, tanh(q W_q + k W_k)·w: one hidden vector per pair (Bahdanau, Cho, Bengio 2015, appendix A.1.2).
+    """Additive score, tanh(q W_q + k W_k)·w: one hidden vector per pair (Bahdanau et al. 2015, appendix A.1.2).
 
     Args:
       q: queries [T K].
@@ -78,7 +78,7 @@ def additive(
 def concat(
     q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "2 K H"], u: Float[Array, " H"]
 ) -> Float[Array, "T S"]:
-    """Concatenation score, tanh([q ; k] W)·u (Luong, Pham, Manning 2015, section 3.1, "concat").
+    """Concatenation score, tanh([q ; k] W)·u (Luong et al. 2015, section 3.1, "concat").
 
     W is given as two halves, w[0] for q and w[1] for k. Since [q ; k] W = q w[0] + k w[1], no pair is concatenated.
 

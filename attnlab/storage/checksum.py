@@ -32,13 +32,21 @@ def with_checksum(content: bytes, owner: bytes = b"") -> bytes:
 
 
 def checksum(content: bytes) -> bytes:
-    """Return the digest that a sealed object starts with, or b"" if it has none."""
+    """Return the sha256 in the first field of an object, as hexadecimal digits, or b"" if it has none."""
     found = _SEALED.match(content)
     return found[2] if found else b""
 
 
 def is_broken(content: bytes, owner: bytes = b"") -> str | None:
-    """Return what is wrong with an object that should be sealed for `owner`, or None if it is intact."""
+    """Check an object that `with_checksum` wrote.
+
+    Args:
+        content: The bytes of the object.
+        owner: The owner that was given to `with_checksum`.
+
+    Returns:
+        What is wrong with the object, in words, or None if it is intact.
+    """
     found = _SEALED.match(content)
     if found is None:
         return f"the checksum {OBJECT} is missing, so the file {_OLDER}"

@@ -15,7 +15,7 @@ def fsync(file: IO[bytes]) -> None:
 
 
 def fsync_folder(path: Path) -> None:
-    """Flush the names in a folder to the disk, if the system and the file system support it. Raises OSError."""
+    """Flush the entries of a folder to the disk, if the system and the file system support it. Raises OSError."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -28,7 +28,10 @@ def fsync_folder(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file and its folder. After a crash, it has either the old or the new content. Raises OSError."""
+    """Write a file, and flush it and the entries of its folder to the disk. Raises OSError.
+
+    The folder is made if it does not exist. After a crash, the file has either the old or the new content.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -26,7 +26,7 @@ class Progress(Protocol):
     def variant(
         self, name: str, index: int, count: int, total_steps: int, done_steps: int = 0, later_steps: int = 0
     ) -> None:
-        """A variant begins or resumes. Events belong to it until it has finished or failed.
+        """A variant begins or resumes. The events that follow belong to it, until it has finished or failed.
 
         Args:
             name: The name of the variant.
@@ -38,10 +38,10 @@ class Progress(Protocol):
         """
 
     def compiling(self, what: str) -> None:
-        """The compilation of a program begins. Training pauses until it ends."""
+        """The compilation of the program `what` begins. Training pauses until it ends."""
 
     def compiled(self, what: str, seconds: float) -> None:
-        """The compilation of a program ended after `seconds`."""
+        """The compilation of the program `what` ended after `seconds`."""
 
     def advanced(self, step: int, loss: float, steps_per_second: float | None = None) -> None:
         """Training reached a step.

@@ -70,9 +70,16 @@ def short(recording: Recording) -> str:
 
 
 def resampled(wave: waves.Wave, rate: int) -> np.ndarray:
-    """Returns the samples at another rate.
+    """Returns the samples of a wave at another rate.
 
-    A polyphase filter keeps the frequencies below half of both rates.
+    A polyphase filter removes frequencies above half of the lower rate.
+
+    Args:
+      wave: the samples and their rate.
+      rate: the new rate, in samples per second.
+
+    Returns:
+      The new samples, float32.
     """
     if wave.rate == rate:
         return wave.samples

@@ -11,7 +11,7 @@ from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 
 @dataclass(frozen=True)
 class Bpe(TokenizerSpec):
-    """A tokenizer of characters and merged pairs of symbols, the most frequent pairs first (Sennrich et al. 2016).
+    """Splits text into characters and merged pairs of symbols, the most frequent merged first (Sennrich et al. 2016).
 
     Merges stay inside a word, and a word includes the space before it. White space is restored exactly. The text is
     converted to NFC. The same sentences give the same merges.

@@ -36,7 +36,7 @@ class Listed(TokenizerSpec):
 
 @dataclass(frozen=True)
 class Characters(Listed):
-    """Splits text into characters: the code points of its NFC."""
+    """Splits text into characters: its code points after NFC normalisation."""
 
     lower: bool = False
     """Convert the text to lower case first."""
@@ -71,7 +71,7 @@ class Words(Listed):
 
 @dataclass(frozen=True)
 class Bytes(Listed):
-    """Splits text into the bytes of its UTF-8.
+    """Splits text into the bytes of its UTF-8 encoding.
 
     There are always 256 symbols, and any text is restored exactly. Bytes that are not valid UTF-8, which a model may
     predict, are decoded as "�".

@@ -77,7 +77,7 @@ class Budget:
         return "FLOPs" if self.name == "flops" else "seconds"
 
     def write(self, price: float) -> str:
-        """Return a cost in words."""
+        """Format a cost of `price` FLOPs or seconds for display."""
         return large(price, "FLOP") if self.name == "flops" else duration(price)
 
 

@@ -32,7 +32,7 @@ TIMES = ("seconds", "seconds_per_step")
 
 
 def rows(found: Sequence[Outcome]) -> str:
-    """Return the contents of the file."""
+    """Return the contents of `table.csv` for the variants of a study."""
     headline = dict.fromkeys(outcome.metric for outcome in found if outcome.result)
     metrics = list(headline | dict.fromkeys(metric for outcome in found for metric in outcome.metrics))
     file = StringIO()

@@ -26,7 +26,7 @@ def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], l
 
 
 def still(weights: np.ndarray) -> Markup:
-    """Draw the cells of a map `[T S]` for `framed` without hover texts, in a tenth of the size."""
+    """Draw the cells of a map `[T S]` for `framed`, without hover texts. The markup is a tenth as long."""
     return tag("g", *_paths(weights[:LONGEST, :LONGEST]), transform=f"scale({CELL})", class_="still")
 
 

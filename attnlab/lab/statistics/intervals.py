@@ -74,7 +74,8 @@ def summaries(scores: Sequence[dict[str, float]], headline: str, higher: bool, c
 
     Args:
         scores: the metrics of each seed, by name.
-        headline: the metric that chose the learning rate. Its parts ("exact_match.de") share its selection effect.
+        headline: the metric that chose the learning rate. The intervals of its parts
+            ("exact_match.de") are corrected for this choice too.
         higher: whether a higher headline is better.
         contenders: how many learning rates the choice was made from.
 

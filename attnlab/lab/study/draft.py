@@ -185,7 +185,7 @@ class Draft:
         return found.config, self
 
     def without_below(self, path: str, given: str, new: object) -> Draft:
-        """Drop varied fields below a path that the new value at the path does not have."""
+        """Return the draft without the varied fields below a path that the new value at the path does not have."""
         old = value_at(self.base, self.changes, path)
         gone = [each for each in self.varied() if each.startswith(f"{path}.") and not takes_field(old, new, path, each)]
         if not gone:
@@ -266,7 +266,7 @@ class Draft:
         return made
 
     def noting(self, note: str) -> Draft:
-        """Add a note."""
+        """Return the draft with a note added."""
         return replace(self, notes=(*self.notes, note))
 
     def varied(self) -> list[str]:

@@ -23,7 +23,7 @@ class TaskConfig(Protocol):
     """What an experiment needs of the configuration of a task."""
 
     def load(self) -> TaskData:
-        """Read or generate the data."""
+        """Read or generate the data, and return them."""
         ...
 
 

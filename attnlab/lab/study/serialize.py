@@ -71,7 +71,10 @@ def identity(config: Any) -> str:
 
 
 def completed(written: object) -> object:
-    """Return a written tree with the fields that were added since. It is returned unchanged if it cannot be read."""
+    """Return a written tree with the fields that were added to its classes since it was written.
+
+    A tree that cannot be read is returned unchanged.
+    """
     try:
         return write(read(written))
     except (ValueError, NotImplementedError):

@@ -25,7 +25,7 @@ class Wrapped(PositionEncoding):
         return self.position.rotate(q, k, i - 1, j - 1)
 
     def bias(self, heads):
-        """Return the bias of the wrapped encoding, shifted by one, or None."""
+        """Return the bias of the wrapped encoding, evaluated at positions i − 1 and j − 1, or None if it has none."""
         return None if (bias := self.position.bias(heads)) is None else WrappedBias(bias)
 
 

@@ -64,7 +64,7 @@ def all_over_vmap(holds: Bool[Array, ""]) -> Bool[Array, ""]:
 def max_over_vmap(count: Int[Array, ""]) -> Int[Array, ""]:
     """Returns `count`; under `jax.vmap`, the largest of all examples.
 
-    The result has no batch axis, so that a loop of so many rounds is not batched.
+    The result has no batch axis, so that a loop of `count` iterations is not batched.
     """
     return _for_all(jnp.max, count)
 

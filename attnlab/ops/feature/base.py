@@ -105,7 +105,7 @@ class Feature(metaclass=Documented):
     def kernel(
         self, q: Float[Array, "T K"], k: Float[Array, "S K"], **learned: Float[Array, "..."]
     ) -> tuple[Float[Array, "T N"], Float[Array, "S N"], Callable[[Array], Array]]:
-        """Returns a short form of the product, for a map that is `closed`.
+        """Returns what computes the products φ(q_t)·ψ(k_j) without the features, for a map that is `closed`.
 
         Args:
           q: queries [T K].

@@ -99,7 +99,7 @@ class Exp(Same):
 
 @dataclass(frozen=True)
 class SoftmaxFeatures(Same):
-    """φ(x) = softmax(x) over the components (Shen et al. 2021, efficient attention, of its queries)."""
+    """φ(x) = softmax(x) over the components (Shen et al. 2021, the map of queries in efficient attention)."""
 
     def query(self, x, i):
         """Returns softmax(x)."""

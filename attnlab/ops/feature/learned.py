@@ -15,7 +15,7 @@ from attnlab.ops.precision import matmul
 
 @dataclass(frozen=True)
 class T2R(Feature):
-    """φ(x) = max(W x + b, 0), W and b learned and one for queries and keys (Kasai et al. 2021).
+    """φ(x) = max(W x + b, 0), W and b learned, shared by queries and keys (Kasai et al. 2021).
 
     It has K features. W is initialized as a Gaussian of variance 1/K, and b as zero. Weights may all be zero.
     """
