@@ -46,6 +46,8 @@ class Traits(metaclass=Documented):
     """Whether a `bias` is added to the scores. If False, a bias raises NotImplementedError."""
     row_independent: bool = True
     """Whether the output of a query is independent of all other queries."""
+    self_only: bool = False
+    """Whether it only attends from a sequence to itself, with as many queries as keys."""
     position_dependent: bool = False
     """Whether weights depend on the positions or the order of tokens, whatever q and k hold."""
     ill_conditioned: str = ""

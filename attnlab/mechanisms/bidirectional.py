@@ -50,7 +50,7 @@ class Bidirectional(Whole, Wrapper):
     @property
     def traits(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """As in the wrapped mechanism, but it cannot decode and supports masks other than `Causal()`."""
-        return replace(self.mechanism.traits, decodes=False, any_mask=True, bias=False)
+        return replace(self.mechanism.traits, decodes=False, any_mask=True, bias=False, self_only=True)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **extra):
         """Attends in both directions."""

@@ -136,7 +136,9 @@ class AssociativeMemoryNetwork(nnx.Module):
             matrix = rotation(fingerprint(keys, values), width)
             q, k = q @ matrix, k @ matrix
         tokens = {
-            name: linear(table, keys, values).reshape(-1, *shape_of(self.config.mechanism.tokens[name], width, width))
+            name: linear(table, keys, values).reshape(
+                -1, *shape_of(self.config.mechanism.tokens[name], width, self.values)
+            )
             for name, linear in self.tokens.items()
         }
         fixed = extras(self.config.mechanism, self.learned)
@@ -148,7 +150,7 @@ class AssociativeMemoryNetwork(nnx.Module):
 
     def _read(self, q, k, values, tokens, fixed):
         mechanism, T, Q = self.config.mechanism, k.shape[0], q.shape[0]
-        if isinstance(mechanism, Pairwise):
+        if isinstance(mechanism, Pairwise) and mechanism.traits.any_mask:
             # For few queries, summing their weights by value is far cheaper than a state over all values.
             j, i = np.arange(T, dtype=np.int32), np.full(Q, T, np.int32)
             weights = mechanism.weights(q, k, jnp.ones((Q, T), bool), i=i, j=j, **tokens, **fixed)

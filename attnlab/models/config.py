@@ -276,6 +276,8 @@ def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | No
         return (
             f"supports only causal attention, but {name} attention sees all tokens; use for example {' '.join(fields)}"
         )
+    if name == "cross" and mechanism.traits.self_only:
+        return "attends from a sequence to itself only, but cross attention reads a memory; use model.cross=softmax"
     if name == "cross" and not mechanism.traits.row_independent:
         return "mixes queries, so that outputs would depend on later targets; use for example model.cross=softmax"
     return None

@@ -158,6 +158,11 @@ class Seq2Seq(metaclass=Documented):
                     f"model.mechanism={mechanism} supports only causal attention, but attention to the source sees all "
                     "symbols; use for example model.mechanism=softmax"
                 )
+            if mechanism.traits.self_only:
+                raise ValueError(
+                    f"model.mechanism={mechanism} attends from a sequence to itself only, but attention to the source "
+                    "reads another one; use for example model.mechanism=softmax"
+                )
             if not mechanism.traits.row_independent:
                 raise ValueError(
                     f"model.mechanism={mechanism} mixes queries, so that outputs would depend on later targets; "

@@ -10,7 +10,7 @@ from attnlab.lab.study import serialize
 from attnlab.lab.study.values import text
 from attnlab.mechanisms import MECHANISMS, Pattern
 from attnlab.mechanisms.pattern import read_pattern
-from attnlab.models import Classifier, Language, Transformer
+from attnlab.models import MODELS, Classifier, Language, Transformer
 from attnlab.modules.block import unstack_layers
 from attnlab.modules.position import Position
 from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
@@ -129,3 +129,11 @@ def test_what_is_no_pattern_is_refused_in_one_line(given, line):
 def test_a_pattern_that_does_not_fit_is_refused(fields, line):
     with pytest.raises(ValueError, match=f"^{line.replace('delta*', 'delta[*]').replace('+', '[+]')}"):
         language(**fields)
+
+
+def test_both_directions_are_refused_where_another_sequence_is_read():
+    both = MECHANISMS["bidirectional"]
+    with pytest.raises(ValueError, match=r"^model.cross=.* attends from a sequence to itself only"):
+        Transformer(width=8, heads=2, cross=both)
+    with pytest.raises(ValueError, match=r"^model.mechanism=.* attends from a sequence to itself only"):
+        MODELS["luong"].__class__(attention="luong", mechanism=both)

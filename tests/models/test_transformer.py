@@ -38,7 +38,7 @@ def with_one(mechanism):
     fits = {
         "encoder": mechanism.traits.any_mask,
         "decoder": mechanism.traits.decodes,
-        "cross": mechanism.traits.any_mask and mechanism.traits.row_independent,
+        "cross": mechanism.traits.any_mask and mechanism.traits.row_independent and not mechanism.traits.self_only,
     }
     return {name: mechanism if fit else Softmax() for name, fit in fits.items()}
 

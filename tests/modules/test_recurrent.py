@@ -205,7 +205,15 @@ class Weighed(Pairwise):
 
 
 SUMS = {"additive": Softmax(score=additive), "concat": Softmax(score=concat, block=2), "weighed": Weighed()}
-CAN = one_of_each(lambda mechanism: mechanism.traits.any_mask and mechanism.traits.row_independent)
+
+
+def reads(mechanism):
+    """Whether it reads a memory from one query."""
+    traits = mechanism.traits
+    return traits.any_mask and traits.row_independent and not traits.self_only
+
+
+CAN = one_of_each(reads)
 
 
 @pytest.mark.parametrize("name", [*SUMS, *CAN])
