@@ -16,6 +16,7 @@ from attnlab.mechanisms.differential import Differential, Differential2
 from attnlab.mechanisms.forgetting import Forgetting
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.kda import Kda
+from attnlab.mechanisms.log_linear import LogLinear
 from attnlab.mechanisms.moba import BlockMixture
 from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.path import Path
@@ -229,8 +230,18 @@ def test_a_mechanism_is_its_equation_with_random_padding_and_packing(name):
         Path(block=16),
         Differential(block=16),
         Differential2(block=16),
+        LogLinear(block=8),
     ],
-    ids=["forgetting", "stick-breaking", "softmax-sink", "softmax-plus-one", "path", "differential", "differential-2"],
+    ids=[
+        "forgetting",
+        "stick-breaking",
+        "softmax-sink",
+        "softmax-plus-one",
+        "path",
+        "differential",
+        "differential-2",
+        "log-linear",
+    ],
 )
 def test_blocks_give_the_equation_too(mechanism, request):
     name = request.node.callspec.id
