@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float
 
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
@@ -15,24 +17,73 @@ from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.rotated import RotaryEncoding
-from attnlab.ops.mask import Places
 from attnlab.ops.precision import accumulation_dtype
 
 Pairs = tuple[tuple[Array, Array], tuple[Array, Array]]
 """Queries and keys of the two attentions."""
 
 
-def rotated(position: RotaryEncoding | None, pairs: Pairs, i: Int[Places, " T"], j: Int[Places, " S"]) -> Pairs:
-    """Returns the queries and keys of both attentions, rotated if there is a rotary encoding."""
-    if position is None:
-        return pairs
-    (q1, k1), (q2, k2) = pairs
-    return position.rotate(q1, k1, i, j), position.rotate(q2, k2, i, j)
+@dataclass(frozen=True)
+class TwoSoftmaxes(Pairwise):
+    """Base class of differences of two softmax attentions: softmax(q₁k₁ᵀ) v − share · softmax(q₂k₂ᵀ) v.
+
+    Raises:
+        ValueError: if `block` is below 1.
+    """
+
+    block: int | None = None
+    """Number of queries and of keys per block, or None to compute all pairs at once."""
+    position: RotaryEncoding | None = None
+    """Rotary encoding of the queries and keys of both attentions, or None."""
+    traits = Traits(bias=True)
+
+    def __post_init__(self):
+        check_counts(block=self.block)
+
+    @property
+    def softmax(self) -> Softmax:
+        """Each of the two softmax attentions."""
+        return Softmax(block=self.block)
+
+    @abstractmethod
+    def pairs(self, q, k, extra: dict[str, Array]) -> Pairs:
+        """Returns the queries and keys of the two attentions."""
+
+    @abstractmethod
+    def share(self, extra: dict[str, Array]) -> Float[Array, "#T 1"]:
+        """Returns what the second attention is multiplied by, for all queries or for each one."""
+
+    def with_rotary(self, position):
+        """Returns this mechanism with rotated queries and keys."""
+        return replace(self, position=position)
+
+    def weights(self, q, k, allowed, *, i, j, bias=None, **extra):
+        """Returns weights [T S], in at least float32, of both signs."""
+        attend = lambda q, k: self.softmax.weights(q, k, allowed, i=i, j=j, bias=bias)
+        return self._difference(attend, q, k, i, j, extra)
+
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, **extra):
+        """Returns the difference of two attentions."""
+        attend = lambda q, k: self.softmax.attend_all(q, k, v, mask, i=i, j=j, bias=bias)
+        return self._difference(attend, q, k, i, j, extra)
+
+    def attend_causal(self, q, k, v, block, *, bias=None, **extra):
+        """Returns the difference of two causal attentions."""
+        attend = lambda q, k: self.softmax.attend_causal(q, k, v, block, bias=bias)
+        return self._difference(attend, q, k, block.positions, block.positions, extra)
+
+    def _difference(self, attend: Callable[[Array, Array], Array], q, k, i, j, extra: dict[str, Array]) -> Array:
+        """Returns attend(q₁, k₁) − share · attend(q₂, k₂), with rotated queries and keys."""
+        pairs = self.pairs(q, k, extra)
+        if (position := self.position) is not None:
+            pairs = [position.rotate(*pair, i, j) for pair in pairs]
+        one, other = (attend(*pair) for pair in pairs)
+        return one - self.share(extra).astype(one.dtype) * other
 
 
 @final
 @dataclass(frozen=True)
-class Differential(Pairwise):
+class Differential(TwoSoftmaxes):
     """Difference of two softmax attentions, over the halves of queries and keys (differential transformer).
 
     y = (softmax(q₁k₁ᵀ/√(K/2)) − λ softmax(q₂k₂ᵀ/√(K/2))) v
@@ -51,23 +102,6 @@ class Differential(Pairwise):
 
     start_mix: float = 0.8
     """λ_init. The paper takes 0.8 − 0.6 exp(−0.3 n) in layer n = 0, 1, …"""
-    block: int | None = None
-    """Number of queries and of keys per block, or None to compute all pairs at once."""
-    position: RotaryEncoding | None = None
-    """Rotary encoding of the halves, or None. `position.rotate(q, k, i, j)` returns rotated queries and keys."""
-    traits = Traits(bias=True)
-
-    def __post_init__(self):
-        check_counts(block=self.block)
-
-    @property
-    def softmax(self) -> Softmax:
-        """Softmax attention of each half."""
-        return Softmax(block=self.block)
-
-    def with_rotary(self, position):
-        """Returns this mechanism with rotated halves."""
-        return replace(self, position=position)
 
     @property
     def learned(self):
@@ -79,46 +113,28 @@ class Differential(Pairwise):
         drawn = 0.1 * jax.random.normal(key, (2, K), jnp.float32)
         return {"mix_q": drawn[0], "mix_k": drawn[1]}
 
-    def weights(self, q, k, allowed, *, i, j, bias=None, mix_q, mix_k):
-        """Returns weights [T S], in at least float32, of both signs."""
-        one, other = (self.softmax.weights(*half, allowed, i=i, j=j, bias=bias) for half in self._halves(q, k, i, j))
-        return one - self._mix(mix_q, mix_k, one.dtype) * other
+    def pairs(self, q, k, extra):
+        """Returns the halves of queries and keys."""
+        if (K := q.shape[1]) % 2:
+            raise ValueError(f"{self} needs an even width of queries and keys, got {K}")
+        return (q[:, : K // 2], k[:, : K // 2]), (q[:, K // 2 :], k[:, K // 2 :])
 
-    def attend_all(self, q, k, v, mask, *, i, j, bias=None, mix_q, mix_k):
-        """Returns the difference of two attentions."""
-        halves = self._halves(q, k, i, j)
-        one, other = (self.softmax.attend_all(*half, v, mask, i=i, j=j, bias=bias) for half in halves)
-        return one - self._mix(mix_q, mix_k, v.dtype) * other
-
-    def attend_causal(self, q, k, v, block, *, bias=None, mix_q, mix_k):
-        """Returns the difference of two causal attentions."""
-        halves = self._halves(q, k, block.positions, block.positions)
-        one, other = (self.softmax.attend_causal(*half, v, block, bias=bias) for half in halves)
-        return one - self._mix(mix_q, mix_k, v.dtype) * other
+    def share(self, extra):
+        """Returns λ [1 1]."""
+        wide = accumulation_dtype(extra["mix_q"].dtype)
+        products = extra["mix_q"].astype(wide) * extra["mix_k"].astype(wide)
+        one, other = jnp.exp(products.reshape(2, -1).sum(axis=1))
+        return (one - other + self.start_mix).reshape(1, 1)
 
     def cost(self, T, S, K, V, block=None):
         """Counts two softmax attentions over half of the width."""
         one = self.softmax.cost(T, S, K // 2, V, block)
         return Cost(2 * one.flops + 2 * T * V, moved(T, S, K, V), cached(S, K, V))
 
-    def _halves(self, q, k, i, j) -> Pairs:
-        """Returns the queries and keys of both halves, rotated if there is a rotary encoding."""
-        if (K := q.shape[1]) % 2:
-            raise ValueError(f"{self} needs an even width of queries and keys, got {K}")
-        halves = (q[:, : K // 2], k[:, : K // 2]), (q[:, K // 2 :], k[:, K // 2 :])
-        return rotated(self.position, halves, i, j)
-
-    def _mix(self, mix_q, mix_k, dtype):
-        """Returns λ."""
-        half, wide = mix_q.shape[0] // 2, accumulation_dtype(mix_q.dtype)
-        products = mix_q.astype(wide) * mix_k.astype(wide)
-        one, other = jnp.sum(products[:half]), jnp.sum(products[half:])
-        return (jnp.exp(one) - jnp.exp(other) + self.start_mix).astype(dtype)
-
 
 @final
 @dataclass(frozen=True)
-class Differential2(Pairwise):
+class Differential2(TwoSoftmaxes):
     """Difference of two softmax attentions with queries of their own over the same keys (differential attention, v2).
 
     y_t = (softmax(q_t kᵀ/√K) − sigmoid(mix_t) softmax(other_t kᵀ/√K)) v
@@ -132,53 +148,21 @@ class Differential2(Pairwise):
     Source: Ye et al. 2026, differential transformer v2 (the authors' repository, unilm).
     """
 
-    block: int | None = None
-    """Number of queries and of keys per block, or None to compute all pairs at once."""
-    position: RotaryEncoding | None = None
-    """Rotary encoding of both queries and the keys, or None."""
-    traits = Traits(bias=True)
-
-    def __post_init__(self):
-        check_counts(block=self.block)
-
-    @property
-    def softmax(self) -> Softmax:
-        """Softmax attention of each set of queries."""
-        return Softmax(block=self.block)
-
-    def with_rotary(self, position):
-        """Returns this mechanism with rotated queries and keys."""
-        return replace(self, position=position)
-
     @property
     def queries(self):
         """`other`: the second query. `mix`: how much of its attention is subtracted, before the sigmoid."""
         return {"other": ("K",), "mix": ()}
 
-    def weights(self, q, k, allowed, *, i, j, bias=None, other, mix):
-        """Returns weights [T S], in at least float32, of both signs."""
-        sets = self._sets(q, other, k, i, j)
-        first, second = (self.softmax.weights(*each, allowed, i=i, j=j, bias=bias) for each in sets)
-        return first - jax.nn.sigmoid(mix.astype(first.dtype))[:, None] * second
+    def pairs(self, q, k, extra):
+        """Returns both sets of queries with the keys."""
+        return (q, k), (extra["other"], k)
 
-    def attend_all(self, q, k, v, mask, *, i, j, bias=None, other, mix):
-        """Returns the difference of two attentions."""
-        sets = self._sets(q, other, k, i, j)
-        first, second = (self.softmax.attend_all(*each, v, mask, i=i, j=j, bias=bias) for each in sets)
-        return first - jax.nn.sigmoid(mix)[:, None].astype(v.dtype) * second
-
-    def attend_causal(self, q, k, v, block, *, bias=None, other, mix):
-        """Returns the difference of two causal attentions."""
-        sets = self._sets(q, other, k, block.positions, block.positions)
-        first, second = (self.softmax.attend_causal(*each, v, block, bias=bias) for each in sets)
-        return first - jax.nn.sigmoid(mix)[:, None].astype(v.dtype) * second
+    def share(self, extra):
+        """Returns the shares of all queries [T 1]."""
+        mix = extra["mix"]
+        return jax.nn.sigmoid(mix.astype(accumulation_dtype(mix.dtype)))[:, None]
 
     def cost(self, T, S, K, V, block=None):
         """Counts two softmax attentions over the same keys."""
         one = self.softmax.cost(T, S, K, V, block)
         return Cost(2 * one.flops + 3 * T * V, one.bytes + 4 * T * (K + 1), one.state_bytes)
-
-    def _sets(self, q, other, k, i, j) -> Pairs:
-        """Returns each set of queries with the keys, rotated if there is a rotary encoding."""
-        sets = (q, k), (other, k)
-        return rotated(self.position, sets, i, j)

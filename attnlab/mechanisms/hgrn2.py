@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.chunked import Chunked
+from attnlab.mechanisms.cost import Cost
 from attnlab.ops import decay
 
 
@@ -53,4 +54,4 @@ class Hgrn2(Chunked):
         """Counts one gate per key channel."""
         cost = super().cost(T, S, K, V, block)
         flops = decay.flops(T, K, V, self.at_once(block), K)
-        return type(cost)(flops, cost.bytes, cost.state_bytes)
+        return Cost(flops, cost.bytes, cost.state_bytes)

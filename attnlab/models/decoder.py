@@ -14,10 +14,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import StackConfig, layer_mechanisms
 from attnlab.models.output_head import OutputHead
-from attnlab.modules.block import DecoderLayer, LayerConfig, Memory, scan_layers, stack_layers, unstack_layers
+from attnlab.modules.block import DecoderLayer, LayerConfig, Memory
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.position import PositionEncoding
+from attnlab.modules.stack import scan_layers, stack_layers, unstack_layers
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Places
 from attnlab.ops.tree import pytree, static

@@ -17,11 +17,12 @@ from attnlab.models.config import StackConfig, check_no_embeddings, check_sizes,
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import DetectionShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
-from attnlab.modules.block import LayerConfig, scan_layers, stack_layers
+from attnlab.modules.block import LayerConfig
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.position import Position, Sinusoidal2D
 from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
+from attnlab.modules.stack import scan_layers, stack_layers
 from attnlab.ops.layer import split_keys
 from attnlab.ops.precision import accumulation_dtype
 

@@ -11,9 +11,10 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from attnlab.models.config import StackConfig, layer_mechanisms
 from attnlab.models.decoder import make_position
-from attnlab.modules.block import EncoderLayer, scan_layers, stack_layers
+from attnlab.modules.block import EncoderLayer
 from attnlab.modules.dense import fold_key
 from attnlab.modules.position import Wrapped
+from attnlab.modules.stack import scan_layers, stack_layers
 from attnlab.ops.layer import dropout, split_keys
 
 

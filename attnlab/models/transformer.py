@@ -13,9 +13,10 @@ from attnlab.models.config import StackConfig
 from attnlab.models.decoder import Decoder, Decoding, make_position
 from attnlab.models.encoder import encoder_layers
 from attnlab.models.shapes import Shape, TokenPairShape, check_shape
-from attnlab.modules.block import Memory, scan_layers, stack_layers
+from attnlab.modules.block import Memory
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
+from attnlab.modules.stack import scan_layers, stack_layers
 from attnlab.ops.layer import split_keys
 
 

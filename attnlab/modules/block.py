@@ -1,14 +1,11 @@
-"""Residual layers of attention and feed-forward blocks, and stacks of them."""
+"""Residual layers of attention and feed-forward blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
 
-import jax
-import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
@@ -22,8 +19,6 @@ from attnlab.modules.position import PositionEncoding
 from attnlab.ops.layer import dropout, split_keys
 from attnlab.ops.mask import Full, KeyPadding, Places, QueryPadding
 from attnlab.ops.tree import pytree
-
-Layer = TypeVar("Layer", bound=nnx.Module)
 
 
 @dataclass(frozen=True)
@@ -232,95 +227,3 @@ class DecoderLayer(FeedForwardLayer):
                 if self.cross is None
                 else "expected a memory, because the layer has cross-attention"
             )
-
-
-class Period(nnx.Module, Generic[Layer]):
-    """Layers of different kinds that follow each other, each stacked over the repetitions of the period."""
-
-    def __init__(self, layers: Sequence[Layer]):
-        self.layers = nnx.List(layers)
-
-
-def stack_layers(
-    creates: Sequence[Callable[[PRNGKeyArray], Layer]], key: PRNGKeyArray, layers: int
-) -> Layer | Period[Layer]:
-    """Create `layers` modules as one whose arrays have a leading axis of layers, as `scan_layers` expects.
-
-    Args:
-        creates: The constructors of the layers of one period, called with a key. Layer n is made by constructor
-            n modulo their number.
-        key: Key for the initial parameters.
-        layers: Number of layers, a multiple of the number of constructors.
-
-    Returns:
-        The stacked layers, or a `Period` of them if there are several constructors.
-    """
-    keys = [fold_key(key, str(n)) for n in range(layers)]
-    stacked = [jax.vmap(create)(jnp.stack(keys[n :: len(creates)])) for n, create in enumerate(creates)]
-    return stacked[0] if len(stacked) == 1 else Period(stacked)
-
-
-def stacked_layers(layers: Layer | Period[Layer]) -> list[Layer]:
-    """Return the stacked layers of each kind in a period."""
-    return list(layers.layers) if isinstance(layers, Period) else [layers]
-
-
-def unstack_layers(layers: Layer | Period[Layer]) -> list[Layer]:
-    """Split the result of `stack_layers` into a list of layers, first to last."""
-    kinds = []
-    for stacked in stacked_layers(layers):
-        leaves, kind = jax.tree.flatten(stacked)
-        kinds.append([jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)])
-    return [layer for period in zip(*kinds, strict=True) for layer in period]
-
-
-SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost more than it saves
-
-
-def scan_layers(
-    layers: nnx.Module,
-    x: Float[Array, "T D"],
-    *arguments: PyTree,
-    key: PRNGKeyArray | None = None,
-    before: Float[Array, "L T D"] | None = None,
-    remat: bool = False,
-    every: bool = False,
-) -> tuple[Float[Array, "T D"], PyTree]:
-    """Scan `layer(x, *arguments, key=key) -> (x, out)` over the layers, first to last.
-
-    Args:
-        layers: Stacked layers, from `stack_layers`.
-        x: Input of the first layer.
-        *arguments: Further arguments of every layer.
-        key: Key for dropout, split among the layers. None means no dropout.
-        before: Vectors to add to the input of each layer.
-        remat: Recompute each layer in the backward pass. That then needs the memory of one layer, and about a tenth
-            more time.
-        every: Also return the output of every layer.
-
-    Returns:
-        The output x of the last layer, and the outs of all layers stacked along a leading axis. With `every`, the
-        second is a pair: the outputs x of all layers, stacked likewise, and the outs.
-    """
-    kinds = stacked_layers(layers)
-    size, count = len(kinds), jax.tree.leaves(kinds[0])[0].shape[0]
-    by_period = lambda rows: rows.reshape(count, size, *rows.shape[1:])
-    keys = None if key is None else by_period(jax.random.split(key, size * count))
-    places = None if before is None else by_period(before)
-
-    def up(x, here):
-        layers, keys, places = here
-        outs = []
-        for n, layer in enumerate(layers):
-            x = x if places is None else x + places[n].astype(x.dtype)
-            x, out = layer(x, *arguments, key=None if keys is None else keys[n])
-            outs.append((x, out) if every else out)
-        return x, outs[0] if size == 1 else jax.tree.map(lambda *each: jnp.stack(each), *outs)
-
-    # In an unrolled scan, common subexpression elimination would merge the recomputation with the forward pass, and
-    # so undo remat. Inside a loop it cannot, and preventing it would only cost time.
-    unroll = size * count <= SHORT
-    up = jax.checkpoint(up, prevent_cse=unroll) if remat else up
-    x, outs = jax.lax.scan(up, x, (kinds, keys, places), unroll=unroll)
-    by_layer = lambda rows: rows.reshape(size * count, *rows.shape[2:])
-    return x, outs if size == 1 else jax.tree.map(by_layer, outs)

@@ -11,8 +11,8 @@ from attnlab.lab.study.values import text
 from attnlab.mechanisms import MECHANISMS, Pattern
 from attnlab.mechanisms.pattern import read_pattern
 from attnlab.models import MODELS, Classifier, Language, Transformer
-from attnlab.modules.block import unstack_layers
 from attnlab.modules.position import Position
+from attnlab.modules.stack import unstack_layers
 from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
 
 HYBRID = read_pattern("gated-delta*2+softmax", "model.mechanism")

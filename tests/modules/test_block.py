@@ -7,10 +7,11 @@ import pytest
 
 from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
-from attnlab.modules.block import DecoderLayer, EncoderLayer, LayerConfig, Memory, Residual, scan_layers, stack_layers
+from attnlab.modules.block import DecoderLayer, EncoderLayer, LayerConfig, Memory, Residual
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key, fused_projection
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
+from attnlab.modules.stack import scan_layers, stack_layers
 from attnlab.ops.mask import KeyPadding, QueryPadding
 
 SIZES = LayerConfig(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)

@@ -11,7 +11,7 @@ import pytest
 from attnlab.lab.study import serialize
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models.associative_memory import AssociativeMemory
-from attnlab.modules.block import DecoderLayer, LayerConfig, stack_layers
+from attnlab.modules.block import DecoderLayer, LayerConfig
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
@@ -19,6 +19,7 @@ from attnlab.modules.graph import GraphAttention, GraphConvolution
 from attnlab.modules.position import POSITIONS
 from attnlab.modules.query import AnchoredQueries, LearnedQueries
 from attnlab.modules.recurrent import RecurrentLayer
+from attnlab.modules.stack import stack_layers
 from attnlab.modules.upsample import Upsample
 from attnlab.ops.score import cosine, gat
 from attnlab.tasks.synthetic.associations import AssociationShape
