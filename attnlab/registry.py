@@ -36,8 +36,9 @@ class Registry(dict[str, Value]):
 # Module of each registry. All are dicts from name to default instance (SCORES: from name to function).
 PLACES = {
     "MECHANISMS": "attnlab.mechanisms",
-    "PATTERNS": "attnlab.mechanisms",
+    "PATTERNS": "attnlab.pattern",
     "POSITIONS": "attnlab.modules.position",
+    "ATTENTIONS": "attnlab.modules.attentions",
     "MODELS": "attnlab.models",
     "TASKS": "attnlab.tasks",
     "FEATURES": "attnlab.ops.feature",

@@ -48,10 +48,11 @@ ROOMS: dict[str, tuple[set[str], set[str] | None]] = {  # None: any library
     "cli": (BELOW | {*LAB, "lab.launch", "bench"}, None),
     "__main__": ({"cli", "system"}, set()),
     "registry": (set(), set()),
+    "pattern": (set(), set()),
     "documented": (set(), set()),
     "": (set(), set()),
 }
-ANY = {"registry", "documented", ""}  # what any room may import of ours: it imports nothing itself
+ANY = {"registry", "documented", "pattern", ""}  # what any room may import of ours: it imports no room itself
 UNWANTED = {
     "tensorflow",
     "absl",

@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from attnlab.analysis.maps import MappedModel, observations
-from attnlab.mechanisms import Linear, Mechanism, Pattern, ShortConvolution, weights
+from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, weights
 from attnlab.models.config import AttentionConfig
 from attnlab.ops.feature import RotatedFeatures
 from attnlab.ops.mask import Mask
+from attnlab.pattern import Pattern
 
 
 def undivided_weights(mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: PyTree) -> Float[Array, "T S"]:

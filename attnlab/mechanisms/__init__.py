@@ -55,7 +55,6 @@ from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.nystrom import Nystrom
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.path import Path
-from attnlab.mechanisms.pattern import Pattern
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.retention import Retention
@@ -127,18 +126,14 @@ MECHANISMS |= {
     "short-convolution": ShortConvolution(),
 }
 
-PATTERNS: dict[str, Pattern] = Registry("PATTERNS")
-PATTERNS |= {"pattern": Pattern((GatedDelta(),) * 3 + (Softmax(),))}
 
 __all__ = [
     "MECHANISMS",
-    "PATTERNS",
     "CheckedMechanism",
     "Cost",
     "Linear",
     "Mechanism",
     "Pairwise",
-    "Pattern",
     "Recurrent",
     "ShortConvolution",
     "Softmax",

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism, Pattern
-from attnlab.mechanisms.pattern import period
+from attnlab.mechanisms import Mechanism
 from attnlab.models.config import StackConfig, check_names, check_no_embeddings
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, TokenShape, VectorShape, check_shape
@@ -19,6 +18,7 @@ from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.precision import accumulation_dtype
+from attnlab.pattern import Pattern, period
 
 POOLS = ("mean", "token")
 

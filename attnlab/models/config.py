@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import Field, dataclass
+from dataclasses import Field, dataclass, replace
 from difflib import get_close_matches
-from math import lcm
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from flax import nnx
 from jaxtyping import PRNGKeyArray
 
 from attnlab.documented import Documented
-from attnlab.mechanisms import Mechanism, Pattern, Softmax
-from attnlab.mechanisms.pattern import period
+from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.shapes import Shape
 from attnlab.modules.block import LayerConfig
 from attnlab.modules.dense import INITIALISERS
-from attnlab.modules.head_projections import check_heads
+from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal
 from attnlab.ops.layer import ACTIVATIONS
+from attnlab.pattern import Pattern, by_layer, period
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
@@ -66,8 +65,8 @@ class AttentionConfig(Protocol):
         ...
 
     @property
-    def position(self) -> Position:
-        """The position encoding."""
+    def position(self) -> Position | Pattern:
+        """The position encoding, or the pattern of position encodings."""
         ...
 
     @property
@@ -139,9 +138,9 @@ class StackConfig(metaclass=Documented):
     """
 
     width: int = 64
-    """Size of the vectors in the residual stream. `heads` must divide it."""
+    """Size of the vectors in the residual stream. `heads` must divide it, unless heads have a width of their own."""
     heads: int = 4
-    """Number of query heads. Each head has `width` / `heads` components."""
+    """Number of query heads. Each head has `width` / `heads` components by default."""
     key_heads: int | None = None
     """Number of key and value heads; must divide `heads`. None: as many as `heads`. Fewer share keys and values."""
     layers: int = 2
@@ -150,12 +149,21 @@ class StackConfig(metaclass=Documented):
     """Width of the hidden layer of the feed-forward blocks. None: 4 · `width`. 0: no feed-forward blocks."""
     mechanism: Mechanism | Pattern = Softmax()
     """The attention mechanism, for example `MECHANISMS["softmax"]`, or a `Pattern` of mechanisms, one per layer."""
-    position: Position = Sinusoidal()
-    """The position encoding, for example `POSITIONS["rotary"]`."""
+    attention: MultiHead | Pattern = MultiHead()
+    """What stands around the mechanism: output gate, norms of heads, widths and more. Or a `Pattern`, one per layer."""
+    position: Position | Pattern = Sinusoidal()
+    """The position encoding, for example `POSITIONS["rotary"]`, or a `Pattern` of encodings, one per layer."""
     norm: Literal["layer", "rms"] = "layer"
     """Kind of normalisation: layer norm or RMS norm."""
     norm_first: bool = True
     """True: normalise the input of each sublayer (pre-norm). False: normalise its sum with the residual (post-norm)."""
+    norm_output: bool = False
+    """True: normalise the output of each sublayer before it is added, instead of the sum.
+
+    With `norm_first` both input and output are normalised ("sandwich", Gemma 2), without it only the output (OLMo 2).
+    """
+    parallel: bool = False
+    """True: attention and feed-forward block read the same normalised input, and are added together (GPT-J, PaLM)."""
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "relu"
     """Activation of the feed-forward blocks. "swiglu" adds a third linear map, which gates the hidden layer."""
     dropout: float = 0.0
@@ -178,7 +186,14 @@ class StackConfig(metaclass=Documented):
     own_fields: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
-        check_heads(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
+        for layer in period(self.attention):
+            if not isinstance(layer, MultiHead):
+                raise ValueError(f"model.attention={layer!r} must be an attention layer, for example MultiHead()")
+            try:
+                layer.check(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
+            except ValueError as refusal:
+                line = str(refusal)
+                raise ValueError(line if line.startswith("model.") else f"model.attention.{line}") from None
         check_sizes(width=self.width, layers=self.layers)
         if self.feedforward != 0:
             check_sizes(feedforward=self.feedforward)
@@ -191,7 +206,9 @@ class StackConfig(metaclass=Documented):
             dtype=(self.dtype, DTYPES),
         )
         check_attentions(self)
-        check_patterns(self.layers, mechanism=self.mechanism, **{name: getattr(self, name) for name in self.own_fields})
+        own = {name: getattr(self, name) for name in self.own_fields}
+        patterns = {"mechanism": self.mechanism, "attention": self.attention, "position": self.position}
+        check_patterns(self.layers, **patterns, **own)
 
     @property
     def attentions(self) -> dict[str, Mechanism | Pattern]:
@@ -213,56 +230,116 @@ class StackConfig(metaclass=Documented):
             biases=self.biases,
             initialiser=self.initialiser,
             norm_eps=self.norm_eps,
+            norm_output=self.norm_output,
+            parallel=self.parallel,
         )
 
 
 def check_attentions(config: AttentionConfig) -> None:
-    """Check the mechanisms and the position of a model when the model is configured, before any training.
+    """Check the mechanisms and the positions of a model when the model is configured, before any training.
 
     Raises:
-        ValueError: A mechanism does not support its role or the position encoding.
+        ValueError: A mechanism does not support its role, the position encoding or the attention layer.
     """
+    stack = config if isinstance(config, StackConfig) else None
     for name, mechanism in {"mechanism": config.mechanism, **config.attentions}.items():
-        if not isinstance(mechanism, Mechanism | Pattern if isinstance(config, StackConfig) else Mechanism):
+        kinds = period(mechanism) if stack else (mechanism,)
+        if not all(isinstance(each, Mechanism) for each in kinds):
             raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, for example MECHANISMS['softmax']")
-    if not isinstance(config.position, Position):
-        raise ValueError(
-            f"model.position={config.position!r} must be a position encoding, for example POSITIONS['rotary']"
-        )
-    config.position.check(config.width, config.heads)
-    each = [(name, mechanism) for name, found in config.attentions.items() for mechanism in period(found)]
-    for name, mechanism in each:
-        if reason := _unfit(name, mechanism, config):
-            # Name the field that set this mechanism: the field of its role, or the common one.
-            field = name if name in config.own_fields and getattr(config, name) is not None else "mechanism"
-            raise ValueError(f"model.{field}={mechanism} {reason}")
-        # Positions do not apply to cross-attention: a memory has positions of its own.
-        if name != "cross" and (reason := config.position.refusal(mechanism)):
+    for position in period(config.position) if stack else (config.position,):
+        if not isinstance(position, Position):
             raise ValueError(
-                f"model.position={config.position} is not supported by the {name}'s {mechanism}: {reason}; "
-                "choose another position encoding"
+                f"model.position={position!r} must be a position encoding, for example POSITIONS['rotary']"
             )
+        if isinstance(config.position, Pattern) and not (
+            position.rotary or position.has_bias or position == Position()
+        ):
+            raise ValueError(
+                f"model.position={config.position}: {position} adds to the input, which layers share; use encodings "
+                "that rotate or add to scores, such as rotary, alibi or none"
+            )
+    if stack:
+        _check_layers(stack)
+    else:
+        assert isinstance(config.position, Position)  # checked above
+        config.position.check(config.width, config.heads)
+    for role, found in config.attentions.items():
+        layer = stack.attention if stack else MultiHead()
+        each = by_layer(found, config.position, layer)
+        patterned = any(isinstance(value, Pattern) for value in (found, config.position, layer))
+        for n, (mechanism, position, layer) in enumerate(each):
+            _check_layer(config, role, mechanism, position, layer, f" in layer {n + 1}" if patterned else "")
 
 
-def check_patterns(layers: int, **fields: Mechanism | Pattern | None) -> None:
+def _check_layers(config: StackConfig) -> None:
+    """Check that attention layers, positions and the order of blocks fit each other."""
+    if config.parallel and "cross" in config.attentions:
+        raise ValueError(
+            "model.parallel=True is not supported with cross-attention, which reads what attention returns"
+        )
+    layers = period(config.attention)
+    widths = lambda layer: layer.widths(config.width, config.heads)
+    values = lambda layer: (layer.value_heads or config.key_heads or config.heads) * widths(layer)[1]
+    if any(layer.value_residual for layer in layers) and len({values(layer) for layer in layers}) > 1:
+        sizes = ", ".join(str(values(layer)) for layer in layers)
+        raise ValueError(f"model.attention: value_residual=True needs values of one size in all layers, got {sizes}")
+    for position, layer in by_layer(config.position, config.attention):
+        heads, (key, value) = layer.value_heads or config.heads, widths(layer)
+        of_heads = position.rotary or position.has_bias
+        position.check(heads * key if of_heads else config.width, heads if of_heads else config.heads)
+        if position.has_values and key != value:
+            raise ValueError(f"model.position={position} needs values as wide as keys, got widths {value} and {key}")
+    kinds = {(layer.value_heads, widths(layer)) for layer in layers}
+    if len(kinds) > 1 and any(position.has_bias for position in period(config.position)):
+        raise ValueError(f"model.position={config.position} needs heads of one number and width in all layers")
+
+
+def _check_layer(
+    config: AttentionConfig, role: str, mechanism: Mechanism, position: Position, layer: MultiHead, where: str
+) -> None:
+    """Check the mechanism, the position and the surroundings of one attention of one layer."""
+    # Name the field that set this mechanism: the field of its role, or the common one.
+    field = role if role in config.own_fields and getattr(config, role) is not None else "mechanism"
+    if reason := _unfit(role, mechanism, config):
+        raise ValueError(f"model.{field}={mechanism}{where} {reason}")
+    # Positions do not apply to cross-attention: a memory has positions of its own.
+    if role != "cross" and (reason := position.refusal(mechanism)):
+        raise ValueError(
+            f"model.position={position} is not supported by the {role}'s {mechanism}{where}: {reason}; "
+            "choose another position encoding"
+        )
+    if reason := layer.refusal(mechanism, role):
+        raise ValueError(f"model.attention{where}: {reason}")
+
+
+def check_patterns(layers: int, **fields: object) -> None:
     """Raise ValueError if the length of a pattern does not divide the number of layers. The message names the field."""
     for field, found in fields.items():
         if found is not None and layers % (length := len(period(found))):
             raise ValueError(f"model.{field}={found} has {length} layers, which must divide model.layers={layers}")
 
 
-def layer_mechanisms(layers: int, *attentions: Mechanism | Pattern) -> list[tuple[Mechanism, ...]]:
-    """Return the mechanisms of the attentions of each layer in one period of all their patterns.
+def layers_of_period(
+    config: StackConfig, *attentions: Mechanism | Pattern
+) -> list[tuple[LayerConfig, tuple[Mechanism, ...]]]:
+    """Return the configuration and the mechanisms of each layer in one common period of all patterns.
+
+    Args:
+        config: The configuration of the model.
+        *attentions: The mechanism of each attention of a layer, or its pattern.
 
     Raises:
         ValueError: The length of the period does not divide the number of layers.
     """
-    periods = [period(found) for found in attentions]
-    length = lcm(*map(len, periods))
-    if layers % length:
-        both = " and ".join(map(str, attentions))
-        raise ValueError(f"{both} together repeat after {length} layers, which must divide model.layers={layers}")
-    return [tuple(each[n % len(each)] for each in periods) for n in range(length)]
+    # A pattern of positions has no part in what a layer is, but layers of one kind share a position.
+    found = by_layer(config.attention, config.position, *attentions)
+    if config.layers % len(found):
+        several = (config.attention, config.position, *attentions)
+        patterns = " and ".join(str(value) for value in several if isinstance(value, Pattern))
+        raise ValueError(
+            f"{patterns} together repeat after {len(found)} layers, which must divide model.layers={config.layers}"
+        )
+    return [(replace(config.sizes, layer=layer), tuple(mechanisms)) for layer, _, *mechanisms in found]
 
 
 def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | None:

@@ -12,16 +12,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import StackConfig, layer_mechanisms
+from attnlab.models.config import StackConfig, layers_of_period
 from attnlab.models.output_head import OutputHead
 from attnlab.modules.block import DecoderLayer, LayerConfig, Memory
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
-from attnlab.modules.position import PositionEncoding
-from attnlab.modules.stack import scan_layers, stack_layers, unstack_layers
+from attnlab.modules.position import LayerPositions, PositionEncoding
+from attnlab.modules.stack import first_values, scan_layers, stack_layers, unstack_layers
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Places
 from attnlab.ops.tree import pytree, static
+from attnlab.pattern import Pattern, by_layer, period
 
 
 @pytree
@@ -63,12 +64,12 @@ class Decoder(OutputHead):
         self.target = Embed(fold_key(key, "target"), vocabulary, config.width, config.scale_embeddings)
         roles = [attentions[name] for name in ("decoder", "cross") if name in attentions]
         self.decoder = stack_layers(
-            [partial(_layer, sizes, each) for each in layer_mechanisms(config.layers, *roles)],
+            [partial(_layer, *each) for each in layers_of_period(config, *roles)],
             fold_key(key, "decoder"),
             config.layers,
         )
         # With pre-norm, the output of the last layer is not normalised yet.
-        self.decoded = sizes.norm_layer() if config.norm_first else None
+        self.decoded = sizes.final_norm()
         self.output = None if config.tied else sizes.dense(fold_key(key, "output"), config.width, vocabulary)
 
     def teacher_forced(
@@ -93,7 +94,8 @@ class Decoder(OutputHead):
         table = position.table(tokens.shape[0], self.dtype)
         x = self.embed(self.target, tokens, position, i, table, keys[0])
         before, remat = position.per_layer(i, table), self.config.remat
-        x, maps = scan_layers(self.decoder, x, keep, position, memory, key=keys[1], before=before, remat=remat)
+        first = first_values(self.decoder, x, before)
+        x, maps = scan_layers(self.decoder, x, keep, position, memory, first, key=keys[1], before=before, remat=remat)
         return self._normed(x), maps
 
     def begin(self, length: int, memory: Memory | None = None) -> Decoding:
@@ -108,9 +110,10 @@ class Decoder(OutputHead):
         position, i = self.target_position, state.i[None]
         x = self.embed(self.target, token[None], position, i, state.table, None)
         before, layers = position.per_layer(i, state.table), []
+        first = first_values(self.decoder, x, before)
         for n, (layer, known) in enumerate(zip(unstack_layers(self.decoder), state.layers, strict=True)):
             x = x if before is None else x + before[n].astype(x.dtype)
-            x, new = layer.extend(x, known, i, position, state.keep)
+            x, new = layer.extend(x, known, i, position.of_layer(n), state.keep, first)
             layers.append(new)
         return self.logits(self._normed(x))[0], replace(state, layers=tuple(layers), i=state.i + 1)
 
@@ -139,7 +142,14 @@ def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int
     Raises:
         ValueError: The encoding does not support that length.
     """
-    position = config.position.create(fold_key(key, name), config.width, config.heads, config.layers, causal)
+    key, encodings = fold_key(key, name), []
+    for n, (each, layer) in enumerate(by_layer(config.position, config.attention)[: len(period(config.position))]):
+        # What rotates or is added to scores belongs to heads, anything else to the model's vectors.
+        heads = layer.value_heads or config.heads
+        of_heads = each.rotary or each.has_bias
+        width = heads * layer.widths(config.width, config.heads)[0] if of_heads else config.width
+        encodings.append(each.create(fold_key(key, str(n)) if n else key, width, heads, config.layers, causal))
+    position = LayerPositions(encodings) if isinstance(config.position, Pattern) else encodings[0]
     # Abstract evaluation raises if the encoding does not support the length, and computes nothing.
     jax.eval_shape(lambda: position.table(length, jnp.dtype(config.dtype)))
     return position

@@ -12,8 +12,8 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism, Pattern
-from attnlab.models.config import StackConfig, check_no_embeddings, check_sizes, layer_mechanisms
+from attnlab.mechanisms import Mechanism
+from attnlab.models.config import StackConfig, check_no_embeddings, check_sizes, layers_of_period
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import DetectionShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
@@ -25,6 +25,7 @@ from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
 from attnlab.modules.stack import scan_layers, stack_layers
 from attnlab.ops.layer import split_keys
 from attnlab.ops.precision import accumulation_dtype
+from attnlab.pattern import Pattern
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Detr(StackConfig):
         ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
-    position: Position = Sinusoidal2D()
+    position: Position | Pattern = Sinusoidal2D()
     """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the features.
 
     What it adds is added before the encoder, and again to the keys of the cross-attention. Rotations and biases apply
@@ -126,8 +127,8 @@ class Features(nnx.Module):
         return x
 
 
-def _layer(sizes: LayerConfig, among: Mechanism, cross: Mechanism, key: PRNGKeyArray) -> QueryLayer:
-    return QueryLayer(key, sizes, among, cross)
+def _layer(sizes: LayerConfig, mechanisms: tuple[Mechanism, ...], key: PRNGKeyArray) -> QueryLayer:
+    return QueryLayer(key, sizes, *mechanisms)
 
 
 class DetrNetwork(nnx.Module):
@@ -146,11 +147,11 @@ class DetrNetwork(nnx.Module):
         queries = anchors if config.anchored else LearnedQueries
         self.queries = queries(fold_key(key, "queries"), config.queries, width)
         self.decoder = stack_layers(
-            [partial(_layer, sizes, *each) for each in layer_mechanisms(config.layers, *roles)],
+            [partial(_layer, *each) for each in layers_of_period(config, *roles)],
             fold_key(key, "decoder"),
             config.layers,
         )
-        self.decoded = sizes.norm_layer() if config.norm_first else None
+        self.decoded = sizes.final_norm()
         self.classes = Dense(fold_key(key, "classes"), width, classes + 1)
         self.hidden = nnx.List(Dense(fold_key(key, f"hidden {n}"), width, width) for n in range(2))
         # Small initial weights, so that boxes start at the points of their queries.

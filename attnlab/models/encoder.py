@@ -9,19 +9,19 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
-from attnlab.models.config import StackConfig, layer_mechanisms
+from attnlab.models.config import StackConfig, layers_of_period
 from attnlab.models.decoder import make_position
 from attnlab.modules.block import EncoderLayer
 from attnlab.modules.dense import fold_key
 from attnlab.modules.position import Wrapped
-from attnlab.modules.stack import scan_layers, stack_layers
+from attnlab.modules.stack import first_values, scan_layers, stack_layers
 from attnlab.ops.layer import dropout, split_keys
 
 
 def encoder_layers(config: StackConfig) -> list[Callable[[PRNGKeyArray], EncoderLayer]]:
-    """Return the constructors of the encoder layers of one period of the pattern of mechanisms."""
-    layer = lambda mechanism: lambda key: EncoderLayer(key, config.sizes, mechanism)
-    return [layer(mechanism) for (mechanism,) in layer_mechanisms(config.layers, config.attentions["encoder"])]
+    """Return the constructors of the encoder layers of one period of the configuration's patterns."""
+    layer = lambda sizes, mechanism: lambda key: EncoderLayer(key, sizes, mechanism)
+    return [layer(sizes, each) for sizes, (each,) in layers_of_period(config, config.attentions["encoder"])]
 
 
 class Encoder(nnx.Module):
@@ -37,12 +37,11 @@ class Encoder(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, config: StackConfig, length: int):
-        sizes = config.sizes
         self.rate, self.remat = config.dropout, config.remat
         self.position = make_position(key, config, "position", length, causal=False)
         self.layers = stack_layers(encoder_layers(config), fold_key(key, "layers"), config.layers)
         # With pre-norm, the output of the last layer is not normalised yet.
-        self.encoded = sizes.norm_layer() if config.norm_first else None
+        self.encoded = config.sizes.final_norm()
 
     def __call__(
         self,
@@ -73,5 +72,6 @@ class Encoder(nnx.Module):
             keep = None if keep is None else jnp.concatenate([jnp.ones(1, bool), keep])
             before = None if before is None else jnp.pad(before, ((0, 0), (1, 0), (0, 0)))
         x = dropout(x, self.rate, keys[0])
-        x, seen = scan_layers(self.layers, x, keep, position, key=keys[1], before=before, remat=self.remat)
+        first = first_values(self.layers, x, before)
+        x, seen = scan_layers(self.layers, x, keep, position, first, key=keys[1], before=before, remat=self.remat)
         return (x if self.encoded is None else self.encoded(x)), seen

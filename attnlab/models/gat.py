@@ -13,7 +13,7 @@ from attnlab.models.gcn import GraphNetwork, check_graph
 from attnlab.models.shapes import GraphShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.graph import GraphAttention, GraphStack, check_edges
-from attnlab.modules.head_projections import check_heads
+from attnlab.modules.multi_head import check_heads
 from attnlab.ops.score import gat
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism, Pattern
+from attnlab.mechanisms import Mechanism
 from attnlab.models.config import StackConfig
 from attnlab.models.decoder import Decoder, Decoding, make_position
 from attnlab.models.encoder import encoder_layers
@@ -16,8 +16,9 @@ from attnlab.models.shapes import Shape, TokenPairShape, check_shape
 from attnlab.modules.block import Memory
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
-from attnlab.modules.stack import scan_layers, stack_layers
+from attnlab.modules.stack import first_values, scan_layers, stack_layers
 from attnlab.ops.layer import split_keys
+from attnlab.pattern import Pattern
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,6 @@ class TransformerNetwork(Decoder):
         if config.shared and not shape.joint:
             raise ValueError("model.shared=True needs one vocabulary for both sides; set for example task.joint=True")
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
-        sizes = config.sizes
         self.source_position = make_position(key, config, "source_position", shape.source_length, causal=False)
         self.source = (
             None
@@ -73,7 +73,7 @@ class TransformerNetwork(Decoder):
             else Embed(fold_key(key, "source"), shape.source_vocabulary, config.width, config.scale_embeddings)
         )
         self.encoder = stack_layers(encoder_layers(config), fold_key(key, "encoder"), config.layers)
-        self.encoded = sizes.norm_layer() if config.norm_first else None
+        self.encoded = config.sizes.final_norm()
 
     def __call__(
         self,
@@ -114,7 +114,8 @@ class TransformerNetwork(Decoder):
         symbols = self.target if self.source is None else self.source
         x = self.embed(symbols, source, position, i, table, keys[0])
         before, remat = position.per_layer(i, table), self.config.remat
-        x, seen = scan_layers(self.encoder, x, source_keep, position, key=keys[1], before=before, remat=remat)
+        first = first_values(self.encoder, x, before)
+        x, seen = scan_layers(self.encoder, x, source_keep, position, first, key=keys[1], before=before, remat=remat)
         return (x if self.encoded is None else self.encoded(x)), seen
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:

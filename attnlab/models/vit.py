@@ -16,6 +16,7 @@ from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.patches import Patches
 from attnlab.modules.position import Learned2D, Position, PositionEncoding
 from attnlab.ops.mask import Places
+from attnlab.pattern import Pattern
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ViT(Classifier):
     """Number of layers."""
     feedforward: int | None = 128
     """Width of the hidden layer of the feed-forward blocks. None: 4 · `width`. 0: no feed-forward blocks."""
-    position: Position = Learned2D()
+    position: Position | Pattern = Learned2D()
     """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the image's patches."""
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
     """Activation of the feed-forward blocks. "swiglu" adds a third linear map, which gates the hidden layer."""
@@ -96,8 +97,10 @@ class Hidden(nnx.Module):
         return self.scores(jnp.tanh(self.hidden(x)))
 
 
-def patch_grid(position: Position, rows: int, columns: int) -> Position:
+def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Position | Pattern:
     """Return `position` with its fields `rows` and `columns`, as far as it has them, set to those given."""
+    if isinstance(position, Pattern):
+        return Pattern(tuple(patch_grid(each, rows, columns) for each in position.entries))
     known = {field.name for field in fields(position)}
     sizes = {"rows": rows, "columns": columns}
     return replace(position, **{name: size for name, size in sizes.items() if name in known})

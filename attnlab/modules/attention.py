@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism, State
 from attnlab.mechanisms.cache import caches
@@ -15,11 +16,26 @@ from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.inputs import zero_where_padded
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.query_heads import query_head_axes
+from attnlab.modules.dense import fold_key
 from attnlab.modules.head_projections import HeadProjections
 from attnlab.modules.position import Position, PositionEncoding
+from attnlab.ops.layer import dropout, l2_normalize
 from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
+from attnlab.ops.precision import weighted_sum
+from attnlab.ops.tree import pytree
 
 NO_POSITION = Position()
+
+
+@pytree
+@dataclass(frozen=True)
+class AttentionState:
+    """The decoding state of an attention layer."""
+
+    heads: State
+    """The mechanism's state with a leading axis of key heads."""
+    rows: Float[Array, "N C"] | None
+    """The last inputs of the short convolution, or None without one."""
 
 
 class Attention(HeadProjections):
@@ -46,9 +62,12 @@ class Attention(HeadProjections):
             (Ainslie et al. 2023; one key head: Shazeer 2019), and a state is stored once per key head. Default:
             `heads`.
         dense: Constructor of the linear maps, called as `dense(key, inputs, outputs)`.
+        layer: What stands around the mechanism: gate, norms, widths and more.
+        norm_eps: The ε of the norms of heads.
 
     Raises:
-        ValueError: `heads` does not divide `width`, `key_heads` does not divide `heads`, or an input has another width.
+        ValueError: `heads` does not divide `width`, `key_heads` does not divide `heads`, `layer` does not fit them, or
+            an input has another width.
         TypeError: `mechanism` is not a `Mechanism`.
         NotImplementedError: The mechanism does not support the position encoding. Raised by the calls.
     """
@@ -61,6 +80,8 @@ class Attention(HeadProjections):
         position: PositionEncoding = NO_POSITION,
         i: Int[Places, " T"] | None = None,
         j: Int[Places, " S"] | None = None,
+        first: Float[Array, "T F"] | None = None,
+        key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "T D"], Array | None]:
         """Attend from x to a memory.
 
@@ -71,13 +92,16 @@ class Attention(HeadProjections):
             position: The position encoding.
             i: Positions of the queries. Default: 0…T−1.
             j: Positions of the keys. Default: 0…S−1.
+            first: Projected values of the first layer, for a value residual.
+            key: Key for dropout of attention weights. None means no dropout.
 
         Returns:
             y [T D], and the attention map [H T S], or None if the module has no observer.
         """
         if memory is not None:
-            return self.cross(x, self.keys_values(memory), mask, position, i, j)
-        return self._reading(*self._both(x), mask, position, i, j)
+            return self.cross(x, self.keys_values(memory), mask, position, i, j, key)
+        queries, own, _ = self._own(self._fused(x), first)
+        return self._reading(queries, own, mask, position, i, j, key, own=True)
 
     def cross(
         self,
@@ -87,6 +111,7 @@ class Attention(HeadProjections):
         position: PositionEncoding = NO_POSITION,
         i: Int[Places, " T"] | None = None,
         j: Int[Places, " S"] | None = None,
+        key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "T D"], Array | None]:
         """Attend from x to keys and values that `keys_values` has projected.
 
@@ -97,15 +122,16 @@ class Attention(HeadProjections):
             position: The position encoding.
             i: Positions of the queries. Default: 0…T−1.
             j: Positions of the keys. Default: 0…S−1.
+            key: Key for dropout of attention weights. None means no dropout.
 
         Returns:
             y [T D], and the attention map [H T S], or None if the module has no observer.
         """
         self._fits("x", x)
-        return self._reading(self._queries(x), memory, mask, position, i, j)
+        return self._reading(self._queries_of(x), memory, mask, position, i, j, key)
 
-    def _reading(self, q, memory, mask, position, i=None, j=None):
-        T, S = q["q"].shape[0], memory["k"].shape[0]
+    def _reading(self, queries, memory, mask, position, i=None, j=None, key=None, own=False):
+        T, S = queries["q"].shape[0], memory["k"].shape[0]
         # By default a mechanism aligns the ends of queries and keys. With T = S that is 0…T−1 as well, so positions are
         # left out: the mechanism's own are known while tracing.
         given = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
@@ -115,19 +141,30 @@ class Attention(HeadProjections):
 
         mechanism, turn = self._turned(position)
 
-        def head(queries, memory, fixed, bias, _):
+        def head(queries, memory, fixed, bias, key):
             q, k = turn(queries["q"], memory["k"], i, j)
-            extra = {"bias": bias, **self._extras(queries, memory), **fixed}
-            y = mechanism.attend(q, k, memory["v"], mask, **places, **extra)
-            if position.has_values:
-                y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
+            v, extra = memory["v"], {"bias": bias, **self._extras(queries, memory), **fixed}
+            pairs = lambda: jnp.asarray(mask(i, j))
+            if key is not None:
+                y = self._dropped(mechanism, q, k, v, pairs(), key, position.has_values, i=i, j=j, **extra)
+            else:
+                y = mechanism.attend(q, k, v, mask, **places, **extra)
+                if position.has_values:
+                    y = y + self._joining(q, k, pairs(), i=i, j=j, **extra).astype(y.dtype)
+            y = _without_own(y, v) if own and self.layer.exclude_self else y
             return y, self.observed(mechanism, q, k, mask, **places, **extra)
 
-        y, maps = self._over_heads(head)(*self._operands(q, memory, position))
-        return self._project(y), self._join_maps(maps)
+        operands = self._operands(queries, memory, position, self._dropout_keys(key))
+        y, maps = self._over_heads(head, 0)(*operands)
+        return self._project(y, queries), self._join_maps(maps)
 
     def causal(
-        self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: PositionEncoding = NO_POSITION
+        self,
+        x: Float[Array, "T D"],
+        keep: Bool[Array, " T"] | None = None,
+        position: PositionEncoding = NO_POSITION,
+        first: Float[Array, "T F"] | None = None,
+        key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "T D"], Array | None]:
         """Attend causally over a sequence from its beginning.
 
@@ -139,6 +176,8 @@ class Attention(HeadProjections):
             x: The sequence.
             keep: False marks padding, after the whole sequence or before it. None means no padding.
             position: The position encoding.
+            first: Projected values of the first layer, for a value residual.
+            key: Key for dropout of attention weights. None means no dropout.
 
         Returns:
             y [T D], and the attention map [H T T], or None if the module has no observer.
@@ -148,19 +187,26 @@ class Attention(HeadProjections):
 
         mechanism, turn = self._turned(position)
 
-        def head(queries, memory, fixed, bias, _):
+        def head(queries, memory, fixed, bias, key):
             q, k = turn(queries["q"], memory["k"], i, i)
-            extra = {"bias": bias, **self._extras(queries, memory), **fixed}
-            y = causal(mechanism, q, k, memory["v"], keep=keep, **extra)
-            if position.has_values:
-                mask = Causal() if keep is None else Causal() & KeyPadding(keep) & QueryPadding(keep)
-                y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=at, j=at, **extra).astype(y.dtype)
+            v, extra = memory["v"], {"bias": bias, **self._extras(queries, memory), **fixed}
+            mask = Causal() if keep is None else Causal() & KeyPadding(keep) & QueryPadding(keep)
+            pairs = lambda: jnp.asarray(mask(i, i))
+            if key is not None:
+                y = self._dropped(mechanism, q, k, v, pairs(), key, position.has_values, i=at, j=at, **extra)
+            else:
+                y = causal(mechanism, q, k, v, keep=keep, **extra)
+                if position.has_values:
+                    y = y + self._joining(q, k, pairs(), i=at, j=at, **extra).astype(y.dtype)
+            y = _without_own(y, v) if self.layer.exclude_self else y
             return y, self.observed(mechanism, q, k, Causal(), keep=keep, **extra)
 
-        y, maps = self._over_heads(head)(*self._operands(*self._both(x), position))
-        return self._project(y), self._join_maps(maps)
+        queries, memory, _ = self._own(self._fused(x), first, keep)
+        operands = self._operands(queries, memory, position, self._dropout_keys(key))
+        y, maps = self._over_heads(head, 0)(*operands)
+        return self._project(y, queries), self._join_maps(maps)
 
-    def start(self, length: int, dtype) -> State:
+    def start(self, length: int, dtype) -> AttentionState:
         """Create the state before the first token.
 
         Args:
@@ -168,19 +214,24 @@ class Attention(HeadProjections):
             dtype: Data type of keys and values.
 
         Returns:
-            The mechanism's state with a leading axis of key heads. What differs by query head has a second axis, of
-            the query heads of one key head, if there are several.
+            The state. In the mechanism's, what differs by query head has a second axis, of the query heads of one key
+            head, if there are several.
         """
-        size = self.width // self.heads
-        one = lambda: self.mechanism.start(length, size, size, dtype)
+        one = lambda: self.mechanism.start(length, self.key_width, self.value_width, dtype)
         if self.heads > self.key_heads:
             axes = query_head_axes(jax.eval_shape(one))
             one = jax.vmap(one, axis_size=self.heads // self.key_heads, out_axes=axes)
-        return jax.vmap(one, axis_size=self.key_heads)()
+        rows = None if self.convolution is None else self.convolution.start(dtype)
+        return AttentionState(jax.vmap(one, axis_size=self.key_heads)(), rows)
 
     def extend(
-        self, x: Float[Array, "T D"], state: State, i: Int[Places, " T"], position: PositionEncoding = NO_POSITION
-    ) -> tuple[Float[Array, "T D"], State]:
+        self,
+        x: Float[Array, "T D"],
+        state: AttentionState,
+        i: Int[Places, " T"],
+        position: PositionEncoding = NO_POSITION,
+        first: Float[Array, "T F"] | None = None,
+    ) -> tuple[Float[Array, "T D"], AttentionState]:
         """Attend causally from new tokens, given the state of earlier ones.
 
         Args:
@@ -188,6 +239,7 @@ class Attention(HeadProjections):
             state: The state that `start` or the last call of `extend` returned.
             i: Positions of the new tokens.
             position: The position encoding.
+            first: Projected values of the first layer, for a value residual.
 
         Returns:
             y [T D], and the new state.
@@ -208,17 +260,19 @@ class Attention(HeadProjections):
                 slot = cache.count - x.shape[0] + jnp.arange(x.shape[0], dtype=jnp.int32)
                 allowed = order[None, :] <= slot[:, None]
                 y = y + self._joining(q, cache.k, allowed, i=i, j=cache.i, **cache.tokens, **extra).astype(y.dtype)
-            return y, state
+            return _without_own(y, memory["v"]) if self.layer.exclude_self else y, state
 
-        axes = query_head_axes(state)
+        axes = query_head_axes(state.heads)
         self._fits("x", x)
         # Check here: under the vmap over heads below, counts are traced and no longer known.
-        for cache in caches(state):
+        for cache in caches(state.heads):
             cache.check(x.shape[0])
-        # Not `_both`: for one token, concatenating the weights costs as much as the products themselves.
-        operands = self._operands(self._queries(x), self.keys_values(x), position, state)
-        y, state = self._over_heads(head, axes, axes)(*operands)
-        return self._project(y), state
+        # Not `_fused`: for one token, concatenating the weights costs as much as the products themselves.
+        projected = {name: dense(x) for name, dense in (self._query_maps | self._key_maps).items()}
+        queries, memory, rows = self._own(projected, first, before=state.rows)
+        operands = self._operands(queries, memory, position, state.heads)
+        y, heads = self._over_heads(head, axes, axes)(*operands)
+        return self._project(y, queries), AttentionState(heads, rows)
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """Return the mechanism and the function that rotates q and k, which does nothing if features are rotated."""
@@ -226,14 +280,38 @@ class Attention(HeadProjections):
             return self.mechanism.with_rotary(position) or self.mechanism, NO_POSITION.rotate
         return self.mechanism, position.rotate
 
+    def _dropout_keys(self, key: PRNGKeyArray | None) -> Array | None:
+        """Return keys with the axes of heads for dropout of attention weights, or None if there is no dropout."""
+        if key is None or self.layer.dropout == 0:
+            return None
+        return jax.random.split(fold_key(key, "weights"), self._head_axes)
+
+    def _dropped(self, mechanism, q, k, v, allowed, key, has_values, *, i, j, bias, **extra) -> Float[Array, "T V"]:
+        """Return the output of one head with dropout of attention weights, from the weights of all pairs."""
+        weights = self._pairs(mechanism, q, k, allowed, i=i, j=j, bias=bias, **extra)
+        weights = dropout(weights, self.layer.dropout, key)
+        y = weighted_sum(weights, zero_where_padded(allowed.any(axis=0), v))
+        return y + bias.weighted_values(weights, i, j).astype(y.dtype) if has_values else y
+
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
-        """Return Σ_j a_tj r_tj, the term that a `has_values` position adds to the output of one head.
+        """Return Σ_j a_tj r_tj, the term that a `has_values` position adds to the output of one head."""
+        weights = self._pairs(self.mechanism, q, k, allowed, i=i, j=j, bias=bias, **extra)
+        return bias.weighted_values(weights, i, j)
+
+    def _pairs(self, mechanism: Mechanism, q, k, allowed: Bool[Array, "T S"], *, i, j, **extra) -> Float[Array, "T S"]:
+        """Return the attention weights of all pairs of one head.
 
         Keys that no query sees are set to zero first, so that they reach neither the result nor a gradient.
         """
         sees, seen = allowed.any(axis=1), allowed.any(axis=0)
-        extra |= {name: zero_where_padded(seen, extra[name]) for name in self.mechanism.tokens}
-        extra |= {name: zero_where_padded(sees, extra[name]) for name in self.mechanism.queries}
+        extra |= {name: zero_where_padded(seen, extra[name]) for name in mechanism.tokens}
+        extra |= {name: zero_where_padded(sees, extra[name]) for name in mechanism.queries}
         q, k = zero_where_padded(sees, q), zero_where_padded(seen, k)
-        assert isinstance(self.mechanism, Pairwise)  # ensured by `refusal`
-        return bias.weighted_values(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
+        assert isinstance(mechanism, Pairwise)  # ensured by `refusal`
+        return mechanism.weights(q, k, allowed, i=i, j=j, **extra)
+
+
+def _without_own(y: Float[Array, "T V"], v: Float[Array, "T V"]) -> Float[Array, "T V"]:
+    """Return y without its component along each token's own value."""
+    own = l2_normalize(v.astype(y.dtype))
+    return y - jnp.sum(y * own, axis=1, keepdims=True) * own

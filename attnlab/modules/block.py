@@ -14,6 +14,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.attention import NO_POSITION, Attention
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.feedforward import FeedForward
+from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import PositionEncoding
 from attnlab.ops.layer import dropout, split_keys
@@ -47,66 +48,117 @@ class LayerConfig(metaclass=Documented):
     """Initial distribution of weights, a key of `attnlab.modules.dense.INITIALISERS`."""
     norm_eps: float = 1e-6
     """The ε that the norms add to the variance."""
+    norm_output: bool = False
+    """True: normalise the output of each sublayer, before it is added."""
+    parallel: bool = False
+    """True: the feed-forward block reads the same input as the attention, and both are added together."""
+    layer: MultiHead = MultiHead()
+    """What stands around the mechanism of an attention."""
 
     def norm_layer(self) -> nnx.Module:
         """Create a norm."""
         return NORMS[self.norm](self.width, self.norm_eps)
+
+    def final_norm(self) -> nnx.Module | None:
+        """Create the norm after the last layer, or None if the layers normalise their sums."""
+        return self.norm_layer() if self.norm_first or self.norm_output else None
 
     @property
     def dense(self) -> Callable[..., Dense]:
         """The constructor of linear maps, with this bias and initialiser."""
         return partial(Dense, bias=self.biases, initialiser=self.initialiser)
 
-    def attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
-        """Create a multi-head attention."""
-        return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense)
+    def attention(self, key: PRNGKeyArray, mechanism: Mechanism, layer: MultiHead | None = None) -> Attention:
+        """Create a multi-head attention. `layer` replaces what stands around the mechanism."""
+        layer = self.layer if layer is None else layer
+        return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense, layer, self.norm_eps)
 
-    def forward(self, key: PRNGKeyArray) -> tuple[FeedForward, Residual] | tuple[None, None]:
-        """Create a feed-forward block and the residual around it. Returns (None, None) if `feedforward` is 0."""
+    def cross_attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
+        """Create a multi-head attention to another sequence."""
+        return self.attention(key, mechanism, self.layer.for_memory)
+
+    def forward(self, key: PRNGKeyArray) -> tuple[FeedForward | None, Residual | None]:
+        """Create a feed-forward block and the residual around it.
+
+        There is no block if `feedforward` is 0, and no residual of its own if `parallel`.
+        """
         if self.feedforward == 0:
             return None, None
         layer = FeedForward(key, self.width, self.feedforward, self.activation, self.dropout, self.dense)
-        return layer, Residual(self)
+        return layer, None if self.parallel else Residual(self)
 
 
 class Residual(nnx.Module):
     """A residual connection with norm and dropout around a function f.
 
-    Pre-norm: x + dropout(f(norm(x))) (Xiong et al. 2020). Post-norm: norm(x + dropout(f(x))) (Vaswani et al. 2017).
+    - Pre-norm: x + dropout(f(norm(x))) (Xiong et al. 2020).
+    - Post-norm: norm(x + dropout(f(x))) (Vaswani et al. 2017).
+    - Norm of the output: x + dropout(norm(f(x))) (OLMo 2).
+    - Pre-norm and norm of the output: x + dropout(norm(f(norm(x)))) ("sandwich", Ding et al. 2021; Gemma 2).
+
     A layer calls `y = f(residual.before(x))` and then `residual.after(x, y, key)`.
     """
 
     def __init__(self, sizes: LayerConfig):
-        self.norm = sizes.norm_layer()
+        self.norm = sizes.norm_layer() if sizes.norm_first or not sizes.norm_output else None
+        self.output_norm = sizes.norm_layer() if sizes.norm_output else None
         self.first, self.rate = sizes.norm_first, sizes.dropout
 
     def before(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
         """Return the input of f."""
-        return self.norm(x) if self.first else x
+        return self.norm(x) if self.norm is not None and self.first else x
 
     def after(self, x: Float[Array, "T D"], y: Float[Array, "T D"], key: PRNGKeyArray | None) -> Float[Array, "T D"]:
         """Return the sum of x and the output y of f. `key` None means no dropout."""
+        y = y if self.output_norm is None else self.output_norm(y)
         y = x + dropout(y, self.rate, key)
-        return y if self.first else self.norm(y)
+        return y if self.norm is None or self.first else self.norm(y)
 
 
 class FeedForwardLayer(nnx.Module):
-    """A layer that ends with a feed-forward block, or has none."""
+    """A layer that ends with a feed-forward block, or has one beside its attention, or none."""
 
     feedforward: FeedForward | None
     """The feed-forward block."""
     around_feedforward: Residual | None
-    """The residual around it."""
+    """The residual around it, or None if it stands beside the attention."""
+
+    def add_parallel(
+        self, y: Float[Array, "T D"], x: Float[Array, "T D"], key: PRNGKeyArray | None
+    ) -> Float[Array, "T D"]:
+        """Return y plus the output of a feed-forward block beside the attention, or y without such a block.
+
+        Args:
+            y: Output of the attention.
+            x: Input of the attention, which is that of the feed-forward block as well.
+            key: Key for dropout. None means no dropout.
+        """
+        if self.feedforward is None or self.around_feedforward is not None:
+            return y
+        return y + self.feedforward(x, key)
 
     def apply_feedforward(self, x: Float[Array, "T D"], keys: Sequence[PRNGKeyArray | None]) -> Float[Array, "T D"]:
-        """Apply the feed-forward block and its residual. Returns x unchanged without a block."""
+        """Apply the feed-forward block and its residual. Returns x unchanged without a block after the attention."""
         if self.feedforward is None or self.around_feedforward is None:
             return x
         y = self.feedforward(self.around_feedforward.before(x), keys[0])
         return self.around_feedforward.after(x, y, keys[1])
 
 
-class EncoderLayer(FeedForwardLayer):
+class SelfAttentionLayer(FeedForwardLayer):
+    """A layer that begins with self-attention."""
+
+    attention: Attention
+    """The self-attention."""
+    around_attention: Residual
+    """The residual around it."""
+
+    def values(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
+        """Return the projected values of the self-attention for the layer's input x."""
+        return self.attention.values(self.around_attention.before(x))
+
+
+class EncoderLayer(SelfAttentionLayer):
     """An encoder layer: bidirectional self-attention, then a feed-forward block unless its width is 0."""
 
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, mechanism: Mechanism):
@@ -115,7 +167,12 @@ class EncoderLayer(FeedForwardLayer):
         self.around_attention = Residual(sizes)
 
     def __call__(
-        self, x: Float[Array, "T D"], keep, position: PositionEncoding = NO_POSITION, key: PRNGKeyArray | None = None
+        self,
+        x: Float[Array, "T D"],
+        keep,
+        position: PositionEncoding = NO_POSITION,
+        first: Float[Array, "T F"] | None = None,
+        key: PRNGKeyArray | None = None,
     ):
         """Apply the layer to one example.
 
@@ -123,6 +180,7 @@ class EncoderLayer(FeedForwardLayer):
             x: The sequence.
             keep: False marks padding, [T]. None means no padding.
             position: The position encoding.
+            first: Projected values of the first layer, for a value residual.
             key: Key for dropout. None means no dropout.
 
         Returns:
@@ -131,8 +189,9 @@ class EncoderLayer(FeedForwardLayer):
         keys = split_keys(key, 3)
         # Padded queries are masked too, because a mechanism may summarise the queries.
         mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
-        y, maps = self.attention.attend(self.around_attention.before(x), None, mask, position)
-        x = self.around_attention.after(x, y, keys[0])
+        inputs = self.around_attention.before(x)
+        y, maps = self.attention.attend(inputs, None, mask, position, first=first, key=keys[0])
+        x = self.around_attention.after(x, self.add_parallel(y, inputs, keys[1]), keys[0])
         return self.apply_feedforward(x, keys[1:]), {"encoder": maps}
 
 
@@ -147,7 +206,7 @@ class Memory:
     """False marks padding, [S]."""
 
 
-class DecoderLayer(FeedForwardLayer):
+class DecoderLayer(SelfAttentionLayer):
     """A decoder layer: causal self-attention, cross-attention to a memory, and a feed-forward block.
 
     There is no cross-attention if `cross` is None, and no feed-forward block if its width is 0.
@@ -155,7 +214,7 @@ class DecoderLayer(FeedForwardLayer):
 
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, own: Mechanism, cross: Mechanism | None = None):
         self.attention = sizes.attention(fold_key(key, "attention"), own)
-        self.cross = None if cross is None else sizes.attention(fold_key(key, "cross"), cross)
+        self.cross = None if cross is None else sizes.cross_attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
         self.around_attention = Residual(sizes)
         self.around_cross = None if cross is None else Residual(sizes)
@@ -166,6 +225,7 @@ class DecoderLayer(FeedForwardLayer):
         keep,
         position: PositionEncoding = NO_POSITION,
         memory: Memory | None = None,
+        first: Float[Array, "T F"] | None = None,
         key: PRNGKeyArray | None = None,
     ):
         """Apply the layer to a whole sequence (teacher forcing).
@@ -175,6 +235,7 @@ class DecoderLayer(FeedForwardLayer):
             keep: False marks padding, [T]. None means no padding.
             position: The position encoding.
             memory: The memory; required if the layer has a cross-attention, and only then.
+            first: Projected values of the first layer, for a value residual.
             key: Key for dropout. None means no dropout.
 
         Returns:
@@ -186,12 +247,13 @@ class DecoderLayer(FeedForwardLayer):
         """
         self._check(memory)
         keys = split_keys(key, 4)
-        y, own = self.attention.causal(self.around_attention.before(x), keep, position)
-        x, maps = self.around_attention.after(x, y, keys[0]), {"decoder": own}
+        inputs = self.around_attention.before(x)
+        y, own = self.attention.causal(inputs, keep, position, first, keys[0])
+        x, maps = self.around_attention.after(x, self.add_parallel(y, inputs, keys[2]), keys[0]), {"decoder": own}
         if self.cross is not None and self.around_cross is not None and memory is not None:
             known, mask = self.cross.keys_values(memory.vectors), KeyPadding(memory.keep)
             mask = mask if keep is None else mask & QueryPadding(keep)
-            y, maps["cross"] = self.cross.cross(self.around_cross.before(x), known, mask)
+            y, maps["cross"] = self.cross.cross(self.around_cross.before(x), known, mask, key=keys[1])
             x = self.around_cross.after(x, y, keys[1])
         return self.apply_feedforward(x, keys[2:]), maps
 
@@ -210,10 +272,12 @@ class DecoderLayer(FeedForwardLayer):
         i: Int[Places, " T"],
         position: PositionEncoding,
         memory_keep,
+        first: Float[Array, "T F"] | None = None,
     ):
         """Apply the layer to new tokens at positions i, given the state of earlier ones. Returns (x, state)."""
-        y, own = self.attention.extend(self.around_attention.before(x), state["own"], i, position)
-        x = self.around_attention.after(x, y, None)
+        inputs = self.around_attention.before(x)
+        y, own = self.attention.extend(inputs, state["own"], i, position, first)
+        x = self.around_attention.after(x, self.add_parallel(y, inputs, None), None)
         if self.cross is not None and self.around_cross is not None:
             # Pass the true positions, so that a mechanism computes the same as in the whole sequence.
             y, _ = self.cross.cross(self.around_cross.before(x), state["memory"], KeyPadding(memory_keep), i=i)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.inputs import shape_of
+from attnlab.mechanisms.inputs import shape_of, zero_where_padded
+from attnlab.modules.causal_convolution import CausalConvolution
 from attnlab.modules.dense import Dense, fold_key, fused_projection
 from attnlab.modules.learned import extras, init_learned
+from attnlab.modules.multi_head import MultiHead
+from attnlab.modules.norm import GroupedHeadNorm, RMSNorm
 from attnlab.modules.observable import Observable
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position import PositionEncoding
+
+GATE = "output gate"  # name of the gate's projection; no extra input of a mechanism can have it
+ACTIVATIONS = {"sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu}
 
 
 class HeadProjections(Observable):
@@ -31,28 +40,42 @@ class HeadProjections(Observable):
         mechanism: Mechanism,
         key_heads: int | None = None,
         dense: Callable[..., Dense] = Dense,
+        layer: MultiHead = MultiHead(),
+        norm_eps: float = 1e-6,
     ):
         key_heads = heads if key_heads is None else key_heads
-        check_heads(width, heads, key_heads)
+        layer.check(width, heads, key_heads)
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"expected a Mechanism, for example MECHANISMS['softmax'], got {mechanism!r}")
-        self.width, self.heads, self.key_heads, self.mechanism = width, heads, key_heads, mechanism
-        size = width // heads
-        self.q, self.o = (dense(fold_key(key, name), width, width) for name in "qo")
-        self.k, self.v = (dense(fold_key(key, name), width, key_heads * size) for name in "kv")
-        self.tokens = nnx.Dict(
-            {
-                name: dense(fold_key(key, name), width, key_heads * math.prod(shape_of(shape, size, size)))
-                for name, shape in mechanism.tokens.items()
-            }
+        self.width, self.mechanism, self.layer = width, mechanism, layer
+        self.key_width, self.value_width = K, V = layer.widths(width, heads)
+        # With value heads of their own, queries and keys are repeated: the mechanism has as many heads as values.
+        self.heads, self.key_heads = layer.value_heads or heads, layer.value_heads or key_heads
+        self.repeats = self.heads // heads
+        named = lambda dense, name, *sizes: dense(fold_key(key, name), *sizes)
+        qkv = dense if layer.qkv_bias is None else partial(dense, bias=layer.qkv_bias)
+        self.q, self.k = named(qkv, "q", width, heads * K), named(qkv, "k", width, key_heads * K)
+        self.v, self.o = named(qkv, "v", width, self.key_heads * V), named(dense, "o", self.heads * V, width)
+        inputs = lambda extra, count: nnx.Dict(
+            {name: named(dense, name, width, count * math.prod(shape_of(shape, K, V))) for name, shape in extra.items()}
         )
-        self.queries = nnx.Dict(
-            {
-                name: dense(fold_key(key, name), width, heads * math.prod(shape_of(shape, size, size)))
-                for name, shape in mechanism.queries.items()
-            }
-        )
-        self.learned = init_learned(mechanism, key, size, size, key_heads)
+        self.tokens, self.queries = inputs(mechanism.tokens, self.key_heads), inputs(mechanism.queries, self.heads)
+        self.learned = init_learned(mechanism, key, K, V, self.key_heads)
+        gates = {"none": 0, "head": self.heads, "channel": self.heads * V}[layer.gate]
+        self.gate_down = named(dense, "gate down", width, layer.gate_rank) if layer.gate_rank else None
+        self.gate = named(dense, "gate", layer.gate_rank or width, gates) if gates else None
+        norms = {"none": None, "head": (K, K), "all": (heads * K, key_heads * K)}[layer.qk_norm]
+        self.q_norm, self.k_norm = (RMSNorm(each, norm_eps) for each in norms) if norms else (None, None)
+        self.head_norm = {
+            "none": lambda: None,
+            "rms": lambda: RMSNorm(V, norm_eps),
+            "group": lambda: GroupedHeadNorm(self.heads, V, norm_eps),
+        }[layer.head_norm]()
+        channels = {"q": heads * K, "k": key_heads * K, "v": self.key_heads * V}
+        convolved = sum(channels[name] for name in layer.convolved)
+        convolution = partial(CausalConvolution, fold_key(key, "convolution"), convolved)
+        self.convolution = convolution(layer.convolution) if layer.convolution else None
+        self.residual = NoDecay(jnp.full(2, 0.5)) if layer.value_residual else None
 
     def keys_values(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
         """Project a memory to keys, values and extra inputs, once for many calls of `cross`.
@@ -66,37 +89,100 @@ class HeadProjections(Observable):
         """
         self._fits("memory", memory)
         source = lambda name: values if name == "v" and values is not None else memory
-        return self._remembered({name: each(source(name)) for name, each in self._maps().items()})
+        return self._keys_by_head({name: each(source(name)) for name, each in self._key_maps.items()})
 
-    def _maps(self) -> dict[str, Dense]:
+    def values(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
+        """Return the projected values of x, before any convolution: what later layers add to theirs."""
+        self._fits("x", x)
+        return self.v(x)
+
+    @property
+    def _key_maps(self) -> dict[str, Dense]:
         return {"k": self.k, "v": self.v, **self.tokens}
 
-    def _remembered(self, projected: dict[str, Array]) -> dict[str, Array]:
-        size = self.width // self.heads
-        shapes = {"k": (size,), "v": (size,)} | {
-            name: shape_of(shape, size, size) for name, shape in self.mechanism.tokens.items()
-        }
-        return {
-            name: projected[name].reshape(len(projected[name]), self.key_heads, *shape)
-            for name, shape in shapes.items()
-        }
+    @property
+    def _query_maps(self) -> dict[str, Dense]:
+        gate = self.gate if self.gate_down is None else self.gate_down
+        return {"q": self.q, **self.queries} | ({} if gate is None else {GATE: gate})
 
-    def _both(self, x: Float[Array, "T D"]) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return the queries of x and its `keys_values`, computed in one product."""
+    def _own(
+        self,
+        projected: dict[str, Array],
+        first: Float[Array, "T F"] | None,
+        keep: Bool[Array, " T"] | None = None,
+        before: Float[Array, "N C"] | None = None,
+    ) -> tuple[dict[str, Array], dict[str, Array], Float[Array, "N C"] | None]:
+        """Return the queries and the keys and values by head of one sequence, with residual and convolution.
+
+        Args:
+            projected: All projections by name, [T ...].
+            first: Projected values of the first layer. Required with a value residual.
+            keep: False marks padding. None means no padding.
+            before: Rows of the convolution's inputs before the sequence. None: zeros.
+
+        Returns:
+            Queries, keys and values by name, and the last rows of the convolution's inputs.
+        """
+        if self.residual is not None:
+            if first is None:
+                raise ValueError("value_residual=True needs the values of the first layer, see `Attention.values`")
+            own, other = self.residual[...].astype(first.dtype)
+            projected = projected | {"v": own * projected["v"] + other * first}
+        if self.convolution is not None:
+            names = list(self.layer.convolved)
+            rows = jnp.concatenate([projected[name] for name in names], axis=1)
+            rows, before = self.convolution(rows if keep is None else zero_where_padded(keep, rows), before)
+            ends = [sum(projected[name].shape[1] for name in names[:n]) for n in range(1, len(names))]
+            projected = projected | dict(zip(names, jnp.split(rows, ends, axis=1), strict=True))
+        return self._queries_by_head(projected), self._keys_by_head(projected), before
+
+    def _fused(self, x: Float[Array, "T D"]) -> dict[str, Array]:
+        """Return all projections of x by name, computed in one product."""
         self._fits("x", x)
-        maps = {"q": self.q, **self.queries, **self._maps()}
-        projected = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
-        return {name: projected.pop(name) for name in ("q", *self.queries)}, self._remembered(projected)
+        maps = self._query_maps | self._key_maps
+        return dict(zip(maps, fused_projection(maps.values(), x), strict=True))
 
-    def _queries(self, x: Float[Array, "T D"]) -> dict[str, Array]:
-        """Return the queries of x and the mechanism's extra inputs per query."""
-        return {"q": self.q(x)} | {name: dense(x) for name, dense in self.queries.items()}
+    def _queries_of(self, x: Float[Array, "T D"]) -> dict[str, Array]:
+        """Return the queries of x by head, with the mechanism's extra inputs per query and the gate."""
+        return self._queries_by_head({name: dense(x) for name, dense in self._query_maps.items()})
 
-    def _operands(self, q: dict[str, Array], memory: dict[str, Array], position: PositionEncoding, state=None) -> tuple:
+    def _queries_by_head(self, projected: dict[str, Array]) -> dict[str, Array]:
+        """Split queries and extra inputs into heads, [T G ...] or [T G R ...], and normalise the queries."""
+        q, K = projected["q"], self.key_width
+        q = self._repeated(self._normed(q, self.q_norm))
+        shapes = {name: shape_of(shape, K, self.value_width) for name, shape in self.mechanism.queries.items()}
+        split = lambda x, shape: x.reshape(len(x), *self._head_axes, *shape)
+        queries = {name: split(projected[name], shape) for name, shape in shapes.items()}
+        return {"q": split(q, (K,))} | queries | {name: projected[name] for name in (GATE,) if name in projected}
+
+    def _keys_by_head(self, projected: dict[str, Array]) -> dict[str, Array]:
+        """Split keys, values and extra inputs into heads, [S G ...], and normalise the keys."""
+        K, V = self.key_width, self.value_width
+        shapes = {name: shape_of(shape, K, V) for name, shape in self.mechanism.tokens.items()}
+        split = lambda x, shape: x.reshape(len(x), self.key_heads, *shape)
+        k = split(self._repeated(self._normed(projected["k"], self.k_norm)), (K,))
+        return {"k": k, "v": split(projected["v"], (V,))} | {
+            name: split(projected[name], shape) for name, shape in shapes.items()
+        }
+
+    def _normed(self, x: Float[Array, "T F"], norm: RMSNorm | None) -> Float[Array, "T N K"]:
+        """Split queries or keys into the heads that are projected, and normalise them if there is a norm."""
+        by_head = lambda x: x.reshape(x.shape[0], x.shape[1] // self.key_width, self.key_width)
+        if norm is None:
+            return by_head(x)
+        return by_head(norm(x)) if self.layer.qk_norm == "all" else norm(by_head(x))
+
+    def _repeated(self, x: Float[Array, "T N K"]) -> Float[Array, "T H K"]:
+        """Repeat each query or key for the value heads that it serves."""
+        return x if self.repeats == 1 else jnp.repeat(x, self.repeats, axis=1)
+
+    def _operands(
+        self, queries: dict[str, Array], memory: dict[str, Array], position: PositionEncoding, state: PyTree = None
+    ) -> tuple:
         """Return the operands of `_over_heads`: every array with its axes of key heads, and of query heads if several.
 
         Args:
-            q: Projected queries [T D] and extra inputs per query, by name.
+            queries: Queries and extra inputs per query, by head.
             memory: Keys, values and extra inputs per key [S G ...].
             position: The position encoding.
             state: The state by key heads, or None.
@@ -106,10 +192,8 @@ class HeadProjections(Observable):
         """
         if reason := position.refusal(self.mechanism):
             raise NotImplementedError(f"{self.mechanism} does not support {position}: {reason}")
-        shape, size = self._head_axes, self.width // self.heads
-        shapes = {"q": (size,)} | {name: shape_of(x, size, size) for name, x in self.mechanism.queries.items()}
-        queries = {name: q[name].reshape(len(q[name]), *shape, *each) for name, each in shapes.items()}
-        bias = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), position.bias(self.heads))
+        bias = jax.tree.map(lambda leaf: leaf.reshape(*self._head_axes, *leaf.shape[1:]), position.bias(self.heads))
+        queries = {name: x for name, x in queries.items() if name != GATE}
         return queries, memory, extras(self.mechanism, self.learned, self.key_heads), bias, state
 
     def _over_heads(self, head: Callable, axes: PyTree = None, out: PyTree = 0) -> Callable:
@@ -130,9 +214,15 @@ class HeadProjections(Observable):
         several = self.heads > self.key_heads
         return (self.key_heads, self.heads // self.key_heads) if several else (self.key_heads,)
 
-    def _project(self, y: Float[Array, "T ..."]) -> Float[Array, "T D"]:
-        """Join the outputs of all heads and apply the output projection."""
-        return self.o(y.reshape(y.shape[0], self.width))
+    def _project(self, y: Float[Array, "T ..."], queries: Mapping[str, Array]) -> Float[Array, "T D"]:
+        """Normalise and gate the outputs of all heads, join them, and apply the output projection."""
+        y = y.reshape(y.shape[0], self.heads, self.value_width)
+        y = y if self.head_norm is None else self.head_norm(y)
+        if self.gate is not None:
+            gate = queries[GATE] if self.gate_down is None else self.gate(queries[GATE])
+            factors = gate.reshape(*y.shape[:2], gate.shape[1] // self.heads)
+            y = y * ACTIVATIONS[self.layer.gate_activation](factors)
+        return self.o(y.reshape(y.shape[0], self.heads * self.value_width))
 
     def _join_maps(self, maps: PyTree) -> PyTree:
         """Merge the head axes of the maps into one: [H T S]."""
@@ -151,14 +241,3 @@ class HeadProjections(Observable):
             )
         if x.shape[1] != self.width:
             raise ValueError(f"{name} has width {x.shape[1]}, expected model.width={self.width}")
-
-
-def check_heads(width: int, heads: int, key_heads: int) -> None:
-    """Raise ValueError if a number is below 1, `heads` does not divide `width`, or `key_heads` not `heads`."""
-    for name, value in {"width": width, "heads": heads, "key_heads": key_heads}.items():
-        if value < 1:
-            raise ValueError(f"model.{name}={value} must be at least 1")
-    if width % heads:
-        raise ValueError(f"model.heads={heads} must divide model.width={width}")
-    if heads % key_heads:
-        raise ValueError(f"model.key_heads={key_heads} must divide model.heads={heads}")

@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm with learned parameters."""
+"""Norms with learned parameters."""
 
 import jax.numpy as jnp
 from flax import nnx
@@ -28,9 +28,24 @@ class RMSNorm(nnx.Module):
         self.epsilon = epsilon
         self.scale = NoDecay(jnp.ones(width))
 
-    def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
+    def __call__(self, x: Float[Array, "... D"]) -> Float[Array, "... D"]:
         """Normalise over features."""
         return layer.rms_norm(x, self.scale[...], self.epsilon)
+
+
+class GroupedHeadNorm(nnx.Module):
+    """Group norm of the outputs of H heads, one group per head and token, with learned scale and shift [H V]."""
+
+    def __init__(self, heads: int, width: int, epsilon: float = 1e-6):
+        self.epsilon = epsilon
+        self.scale = NoDecay(jnp.ones((heads, width)))
+        self.shift = NoDecay(jnp.zeros((heads, width)))
+
+    def __call__(self, x: Float[Array, "T H V"]) -> Float[Array, "T H V"]:
+        """Normalise each head over its features."""
+        plain = jnp.ones(x.shape[-1]), jnp.zeros(x.shape[-1])
+        scale, shift = (each[...].astype(x.dtype)[None] for each in (self.scale, self.shift))
+        return layer.layer_norm(x, *plain, self.epsilon) * scale + shift
 
 
 NORMS = {"layer": LayerNorm, "rms": RMSNorm}

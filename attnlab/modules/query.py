@@ -31,8 +31,8 @@ class QueryLayer(FeedForwardLayer):
     """
 
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, among: Mechanism, cross: Mechanism):
-        self.attention = sizes.attention(fold_key(key, "attention"), among)
-        self.cross = sizes.attention(fold_key(key, "cross"), cross)
+        self.attention = sizes.cross_attention(fold_key(key, "attention"), among)
+        self.cross = sizes.cross_attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
         self.around_attention, self.around_cross = Residual(sizes), Residual(sizes)
 
@@ -59,10 +59,10 @@ class QueryLayer(FeedForwardLayer):
         keys = split_keys(key, 4)
         queries = self.around_attention.before(x)
         own = self.attention.keys_values(queries + place, queries)
-        y, among = self.attention.cross(queries + place, own)
+        y, among = self.attention.cross(queries + place, own, key=keys[0])
         x = self.around_attention.after(x, y, keys[0])
         known = self.cross.keys_values(where, memory)
-        y, cross = self.cross.cross(self.around_cross.before(x) + place, known)
+        y, cross = self.cross.cross(self.around_cross.before(x) + place, known, key=keys[1])
         x = self.around_cross.after(x, y, keys[1])
         return self.apply_feedforward(x, keys[2:]), {"among": among, "cross": cross}
 

@@ -11,6 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from attnlab.modules.dense import fold_key
+from attnlab.modules.position import PositionEncoding
 
 Layer = TypeVar("Layer", bound=nnx.Module)
 
@@ -55,6 +56,21 @@ def unstack_layers(layers: Layer | Period[Layer]) -> list[Layer]:
     return [layer for period in zip(*kinds, strict=True) for layer in period]
 
 
+def first_values(layers: nnx.Module, x: Float[Array, "T D"], before: Float[Array, "L T D"] | None = None):
+    """Return the projected values of the first layer, if a layer has a value residual, else None.
+
+    Args:
+        layers: Stacked layers, from `stack_layers`.
+        x: Input of the first layer.
+        before: Vectors to add to the input of each layer.
+    """
+    kinds = stacked_layers(layers)
+    if all(kind.attention.residual is None for kind in kinds):
+        return None
+    first = jax.tree.map(lambda leaf: leaf[0], kinds[0])
+    return first.values(x if before is None else x + before[0].astype(x.dtype))
+
+
 SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost more than it saves
 
 
@@ -72,7 +88,7 @@ def scan_layers(
     Args:
         layers: Stacked layers, from `stack_layers`.
         x: Input of the first layer.
-        *arguments: Further arguments of every layer.
+        *arguments: Further arguments of every layer. Of a position encoding, each layer receives its own.
         key: Key for dropout, split among the layers. None means no dropout.
         before: Vectors to add to the input of each layer.
         remat: Recompute each layer in the backward pass. That then needs the memory of one layer, and about a tenth
@@ -89,12 +105,15 @@ def scan_layers(
     keys = None if key is None else by_period(jax.random.split(key, size * count))
     places = None if before is None else by_period(before)
 
+    of_layer = lambda each, n: each.of_layer(n) if isinstance(each, PositionEncoding) else each
+    given = [[of_layer(each, n) for each in arguments] for n in range(size)]
+
     def up(x, here):
         layers, keys, places = here
         outs = []
         for n, layer in enumerate(layers):
             x = x if places is None else x + places[n].astype(x.dtype)
-            x, out = layer(x, *arguments, key=None if keys is None else keys[n])
+            x, out = layer(x, *given[n], key=None if keys is None else keys[n])
             outs.append((x, out) if every else out)
         return x, outs[0] if size == 1 else jax.tree.map(lambda *each: jnp.stack(each), *outs)
 

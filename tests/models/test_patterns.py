@@ -8,14 +8,14 @@ import pytest
 from attnlab.analysis.maps import attention_maps
 from attnlab.lab.study import serialize
 from attnlab.lab.study.values import text
-from attnlab.mechanisms import MECHANISMS, Pattern
-from attnlab.mechanisms.pattern import read_pattern
+from attnlab.mechanisms import MECHANISMS
 from attnlab.models import MODELS, Classifier, Language, Transformer
 from attnlab.modules.position import Position
 from attnlab.modules.stack import unstack_layers
+from attnlab.pattern import Pattern, read_pattern
 from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
 
-HYBRID = read_pattern("gated-delta*2+softmax", "model.mechanism")
+HYBRID = read_pattern("gated-delta*2+softmax", "MECHANISMS", "model.mechanism")
 TOKENS = jnp.arange(7) % 5
 
 
@@ -35,14 +35,14 @@ def by_hand(model, tokens):
 def test_a_pattern_is_written_as_it_is_read():
     assert Pattern((MECHANISMS["gated-delta"],) * 2 + (MECHANISMS["softmax"],)) == HYBRID
     assert str(HYBRID) == text(HYBRID) == "gated-delta*2+softmax"
-    assert read_pattern("linear", "x") == Pattern((MECHANISMS["linear"],))
+    assert read_pattern("linear", "MECHANISMS", "x") == Pattern((MECHANISMS["linear"],))
     config = Language(width=8, heads=2, layers=6, mechanism=HYBRID)
     assert serialize.read(serialize.write(config), Language) == config
 
 
 def test_layers_have_the_mechanisms_of_the_pattern_in_turn():
     layers = unstack_layers(language().decoder)
-    assert [layer.attention.mechanism for layer in layers] == [*HYBRID.mechanisms, *HYBRID.mechanisms]
+    assert [layer.attention.mechanism for layer in layers] == [*HYBRID.entries, *HYBRID.entries]
 
 
 @pytest.mark.parametrize("layers", [3, 9])  # unrolled, and a loop
@@ -88,9 +88,14 @@ def test_every_layer_has_gradients():
 
 
 def test_encoders_and_encoder_decoders_have_patterns_too():
-    both = read_pattern("bidirectional+softmax", "x")
+    both = read_pattern("bidirectional+softmax", "MECHANISMS", "x")
     config = Transformer(
-        width=8, heads=2, layers=4, position=Position(), encoder=both, decoder=read_pattern("retention+softmax", "x")
+        width=8,
+        heads=2,
+        layers=4,
+        position=Position(),
+        encoder=both,
+        decoder=read_pattern("retention+softmax", "MECHANISMS", "x"),
     )
     model = config.create(jax.random.key(0), Pairs(5, 5, 7, 7))
     keep = jnp.ones(7, bool)
@@ -116,14 +121,17 @@ def test_encoders_and_encoder_decoders_have_patterns_too():
 )
 def test_what_is_no_pattern_is_refused_in_one_line(given, line):
     with pytest.raises(ValueError, match=f"^{line.replace('*', '[*]').replace('+', '[+]')}"):
-        read_pattern(given, "model.mechanism")
+        read_pattern(given, "MECHANISMS", "model.mechanism")
 
 
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
         ({"layers": 4}, "model.mechanism=gated-delta*2+softmax has 3 layers, which must divide model.layers=4"),
-        ({"mechanism": read_pattern("softmax+nystrom", "x")}, "model.mechanism=Nystrom(.*) has no causal form"),
+        (
+            {"mechanism": read_pattern("softmax+nystrom", "MECHANISMS", "x")},
+            "model.mechanism=Nystrom(.*) has no causal form",
+        ),
     ],
 )
 def test_a_pattern_that_does_not_fit_is_refused(fields, line):

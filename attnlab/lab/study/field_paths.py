@@ -10,7 +10,7 @@ from attnlab import registry
 from attnlab.data.names import PARTS
 from attnlab.lab.study.recipe import shares
 from attnlab.lab.study.values import annotations, members, parse
-from attnlab.mechanisms.pattern import Pattern, read_pattern
+from attnlab.pattern import Pattern, read_pattern
 from attnlab.tasks.base.task import Task
 
 Changes = dict[str, object]  # path → value
@@ -85,9 +85,10 @@ def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:
             return parse(allowed, given)
         except ValueError as refusal:
             raise ValueError(f"{path}={given!r} {refusal}") from None
-    if place in ("MECHANISMS", "PATTERNS") and Pattern in kinds and ("+" in given or "*" in given):
-        return read_pattern(given, path)
-    place = "MECHANISMS" if place == "PATTERNS" else place
+    if Pattern in kinds:
+        place = registry.home(None, name, [kind for kind in kinds if kind is not Pattern]) or place
+        if "+" in given or "*" in given:
+            return read_pattern(given, place, path)
     if given.lower() == "none" and NoneType in kinds and "none" not in registry.table(place):
         return None
     return registry.pick(registry.table(place), given, path)

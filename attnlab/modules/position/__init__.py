@@ -7,6 +7,7 @@ it and passes it to its layers, so the layers share its parameters.
 
 from attnlab.modules.position.absolute import Learned, Sinusoidal
 from attnlab.modules.position.base import Position, PositionEncoding
+from attnlab.modules.position.by_layer import LayerPositions
 from attnlab.modules.position.floater import Floater
 from attnlab.modules.position.gaussian_2d import Quadratic2D
 from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
@@ -37,6 +38,7 @@ __all__ = [
     "T5",
     "ALiBi",
     "Floater",
+    "LayerPositions",
     "Learned",
     "Learned2D",
     "Position",

@@ -60,6 +60,10 @@ class PositionEncoding:
         """
         return None
 
+    def of_layer(self, n: int) -> PositionEncoding:
+        """Return the encoding of layer n, counted from 0. By default all layers share one."""
+        return self
+
     def refusal(self, mechanism: Mechanism) -> str | None:
         """Return why `mechanism` does not support this encoding, or None if it does."""
         if self.rotary and not mechanism.traits.rotary:

@@ -20,6 +20,10 @@ class Wrapped(PositionEncoding):
         self.rotary, self.has_bias, self.has_values = position.rotary, position.has_bias, position.has_values
         self.rotation_size = position.rotation_size
 
+    def of_layer(self, n):
+        """Return the encoding of layer n, with shifted rows as well."""
+        return Wrapped(self.position.of_layer(n))
+
     def rotate(self, q, k, i, j):
         """Rotate q and k by positions i − 1 and j − 1."""
         return self.position.rotate(q, k, i - 1, j - 1)

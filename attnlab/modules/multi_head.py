@@ -1,0 +1,148 @@
+"""The configuration of an attention layer: what stands around the mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from attnlab.documented import Documented
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.pairwise import Pairwise
+
+GATES = ("none", "head", "channel")
+GATE_ACTIVATIONS = ("sigmoid", "silu")
+HEAD_NORMS = ("none", "rms", "group")
+QK_NORMS = ("none", "head", "all")
+CONVOLVED = ("qkv", "qk", "v")
+
+
+@dataclass(frozen=True)
+class MultiHead(metaclass=Documented):
+    """Multi-head attention (Vaswani et al. 2017), and what published layers add around the mechanism.
+
+    For input x [T D], each head has q, k and v. The order is: linear maps, value residual, short convolution, QK-norm,
+    rotary positions, mechanism, exclusion of the own value, norm of the head, gate, output map.
+
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
+    """
+
+    gate: Literal["none", "head", "channel"] = "none"
+    """Output gate, y = (heads ⊙ activation(x W_g)) W_o: one factor per head, or one per channel.
+
+    Softmax layers use it with a sigmoid (Qiu et al. 2025); retention and gated linear layers with SiLU and a norm.
+    """
+    gate_activation: Literal["sigmoid", "silu"] = "sigmoid"
+    """Activation of the output gate."""
+    gate_rank: int | None = None
+    """Rank of W_g, as the product of two matrices (Kimi Linear). None: full rank."""
+    head_norm: Literal["none", "rms", "group"] = "none"
+    """Norm of each head's output, before the gate.
+
+    "rms": RMS norm, with a learned scale that the heads share (Gated DeltaNet, GLA). "group": group norm with one group
+    per head, with a learned scale and shift per channel.
+    """
+    qk_norm: Literal["none", "head", "all"] = "none"
+    """RMS norm of queries and keys with a learned scale, before rotary positions.
+
+    "head": of each head, with a scale that the heads share (Qwen3). "all": of all heads together (OLMo 2).
+    """
+    qkv_bias: bool | None = None
+    """Whether the maps to queries, keys and values have a bias. None: as `model.biases`. True: as in Qwen2."""
+    head_width: int | None = None
+    """Width K of a query or key. None: the model's width divided by the number of heads."""
+    value_width: int | None = None
+    """Width V of a value. None: `head_width`."""
+    value_heads: int | None = None
+    """Number of value heads, a multiple of the number of heads, each with its own state.
+
+    Several value heads share a query and a key (Qwen3-Next: 16 and 32). None: as many as key heads.
+    """
+    convolution: int = 0
+    """Number of tokens of a short causal convolution with SiLU, per channel, after the linear maps. 0: none."""
+    convolved: Literal["qkv", "qk", "v"] = "qkv"
+    """What is convolved."""
+    value_residual: bool = False
+    """Whether values are λ₁ v + λ₂ v₁ with the values v₁ of the first layer (Zhou et al. 2024).
+
+    λ₁ and λ₂ are learned numbers per layer, and start at ½.
+    """
+    exclude_self: bool = False
+    """Whether each token's own value is projected out of the output: y − (y·v̂) v̂ with v̂ = v/‖v‖ (XSA, 2026)."""
+    dropout: float = 0.0
+    """Dropout probability of attention weights. It computes the weights of all pairs while training."""
+
+    def __post_init__(self):
+        for name, known in {
+            "gate": GATES,
+            "gate_activation": GATE_ACTIVATIONS,
+            "head_norm": HEAD_NORMS,
+            "qk_norm": QK_NORMS,
+            "convolved": CONVOLVED,
+        }.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be one of {', '.join(known)}")
+        for name in ("gate_rank", "head_width", "value_width", "value_heads"):
+            size = getattr(self, name)
+            if size is not None and not 1 <= size <= 2**20:
+                raise ValueError(f"{name}={size} must be at least 1, and at most {2**20}")
+        if self.gate_rank is not None and self.gate == "none":
+            raise ValueError(f"gate_rank={self.gate_rank} needs a gate; set gate=channel")
+        if not 0 <= self.convolution <= 1024:
+            raise ValueError(f"convolution={self.convolution} must be a number of tokens in 0 … 1024")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout={self.dropout} must be at least 0 and below 1")
+
+    def widths(self, width: int, heads: int) -> tuple[int, int]:
+        """Return the widths K of a key and V of a value, for a model of a width and a number of heads."""
+        key = width // heads if self.head_width is None else self.head_width
+        return key, key if self.value_width is None else self.value_width
+
+    def check(self, width: int, heads: int, key_heads: int) -> None:
+        """Check the numbers of heads and the widths.
+
+        Raises:
+            ValueError: A number is below 1, or one does not divide another that it must divide.
+        """
+        check_heads(width if self.head_width is None else heads, heads, key_heads)
+        if self.value_heads is None:
+            return
+        if self.value_heads % heads:
+            raise ValueError(f"value_heads={self.value_heads} must be a multiple of model.heads={heads}")
+        if key_heads != heads:
+            raise ValueError(
+                f"value_heads={self.value_heads} needs as many key heads as query heads, but model.heads={heads} and "
+                f"model.key_heads={key_heads}"
+            )
+
+    def refusal(self, mechanism: Mechanism, role: str) -> str | None:
+        """Return why a mechanism does not support this layer in a role, or None if it does.
+
+        Args:
+            mechanism: The attention mechanism.
+            role: "decoder" if the attention is causal, otherwise another name.
+        """
+        if self.dropout and not isinstance(mechanism, Pairwise):
+            return f"dropout={self.dropout} needs attention weights, which {mechanism} does not compute"
+        if self.convolution and role not in ("decoder", "cross"):
+            return f"convolution={self.convolution} is causal, but {role} attention sees all tokens"
+        return None
+
+    @property
+    def for_memory(self) -> MultiHead:
+        """This layer for another sequence as memory: without what applies to self-attention only.
+
+        There is no convolution, no value residual and no exclusion of the own value.
+        """
+        return replace(self, convolution=0, value_residual=False, exclude_self=False)
+
+
+def check_heads(width: int, heads: int, key_heads: int) -> None:
+    """Raise ValueError if a number is below 1, `heads` does not divide `width`, or `key_heads` not `heads`."""
+    for name, value in {"width": width, "heads": heads, "key_heads": key_heads}.items():
+        if value < 1:
+            raise ValueError(f"model.{name}={value} must be at least 1")
+    if width % heads:
+        raise ValueError(f"model.heads={heads} must divide model.width={width}")
+    if heads % key_heads:
+        raise ValueError(f"model.key_heads={key_heads} must divide model.heads={heads}")
