@@ -52,6 +52,23 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "_parallel_form": ("softmax", "ssd"),
     "models/test_sagan.py::test_where_the_generator_looks_is_what_it_mixes_by": ("softmax",),
     "models/test_transformer.py::test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing": KINDS,
+    # What stands around a mechanism: all of it together, and one case of what "all" leaves out.
+    "modules/test_multi_head.py::test_a_causal_layer_is_the_formula_written_out": (
+        "all",
+        "gate of low rank",
+        "qk-norm of all",
+        "norm after gate",
+        "expansions",
+    ),
+    "modules/test_multi_head.py::test_token_by_token_equals_the_whole": ("all-softmax", "convolution-gated-delta"),
+    "modules/test_multi_head.py::test_padding_before_and_after_changes_nothing": ("all",),
+    "modules/test_multi_head.py::test_every_parameter_has_a_gradient_that_finite_differences_confirm": ("all",),
+    "modules/test_multi_head.py::test_a_language_model_decodes_as_it_reads": ("hybrid",),
+    "modules/test_multi_head.py::test_norms_stand_where_they_are_asked_for": ("True-True-True", "False-True-False"),
+    "modules/test_latent_attention.py::test_decoding_from_the_small_vectors_equals_computing_keys_and_values": (
+        "softmax-default",
+        "blockwise-low queries",
+    ),
     "modules/test_grouped.py::test_several_tokens_at_a_time_and_one_by_one_are_the_whole": KINDS,
     # Every model, position and size.
     "models/test_classifier.py::test_how_much_padding_there_is_says_nothing": POSITIONS,

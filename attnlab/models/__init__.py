@@ -13,6 +13,7 @@ from attnlab.models.gcn import Gcn
 from attnlab.models.language import Language
 from attnlab.models.mlp import MLP
 from attnlab.models.pair_classifier import PairClassifier
+from attnlab.models.published import PUBLISHED
 from attnlab.models.recurrent import RecurrentLanguage
 from attnlab.models.sagan import SAGAN
 from attnlab.models.seq2seq import Seq2Seq
@@ -24,6 +25,7 @@ MODELS: dict[str, ModelConfig] = Registry("MODELS")
 MODELS |= {
     "transformer": Transformer(),
     "language": Language(),
+    **PUBLISHED,
     "associative-memory": AssociativeMemory(),
     "seq2seq": Seq2Seq(),
     "bahdanau": Seq2Seq(cell="gru", bidirectional=True, attention="bahdanau"),

@@ -13,8 +13,10 @@ from jaxtyping import PRNGKeyArray
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.shapes import Shape
+from attnlab.modules.attention_layer import AttentionLayer
 from attnlab.modules.block import LayerConfig
 from attnlab.modules.dense import INITIALISERS
+from attnlab.modules.latent import Latent
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal
@@ -149,7 +151,7 @@ class StackConfig(metaclass=Documented):
     """Width of the hidden layer of the feed-forward blocks. None: 4 · `width`. 0: no feed-forward blocks."""
     mechanism: Mechanism | Pattern = Softmax()
     """The attention mechanism, for example `MECHANISMS["softmax"]`, or a `Pattern` of mechanisms, one per layer."""
-    attention: MultiHead | Pattern = MultiHead()
+    attention: AttentionLayer | Pattern = MultiHead()
     """What stands around the mechanism: output gate, norms of heads, widths and more. Or a `Pattern`, one per layer."""
     position: Position | Pattern = Sinusoidal()
     """The position encoding, for example `POSITIONS["rotary"]`, or a `Pattern` of encodings, one per layer."""
@@ -184,10 +186,12 @@ class StackConfig(metaclass=Documented):
     """True: recompute each layer in the backward pass, which saves memory for deep stacks and long sequences."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
     own_fields: ClassVar[tuple[str, ...]] = ()
+    feedforward_ratio: ClassVar[float] = 4
+    """Width of the hidden layer of the feed-forward blocks by default, relative to `width`."""
 
     def __post_init__(self):
         for layer in period(self.attention):
-            if not isinstance(layer, MultiHead):
+            if not isinstance(layer, AttentionLayer):
                 raise ValueError(f"model.attention={layer!r} must be an attention layer, for example MultiHead()")
             try:
                 layer.check(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
@@ -216,12 +220,20 @@ class StackConfig(metaclass=Documented):
         return {"decoder": self.mechanism}
 
     @property
+    def hidden(self) -> int:
+        """The width of the hidden layer of the feed-forward blocks: `feedforward`, or its default."""
+        if self.feedforward is not None:
+            return self.feedforward
+        size = self.feedforward_ratio * self.width
+        return round(size) if size == round(size) else -(-round(size) // 8) * 8
+
+    @property
     def sizes(self) -> LayerConfig:
         """The configuration that all layers of the stack share."""
         return LayerConfig(
             width=self.width,
             heads=self.heads,
-            feedforward=4 * self.width if self.feedforward is None else self.feedforward,
+            feedforward=self.hidden,
             activation=self.activation,
             norm=self.norm,
             norm_first=self.norm_first,
@@ -279,23 +291,27 @@ def _check_layers(config: StackConfig) -> None:
         )
     layers = period(config.attention)
     widths = lambda layer: layer.widths(config.width, config.heads)
-    values = lambda layer: (layer.value_heads or config.key_heads or config.heads) * widths(layer)[1]
-    if any(layer.value_residual for layer in layers) and len({values(layer) for layer in layers}) > 1:
+    values = lambda layer: (layer.states or config.key_heads or config.heads) * widths(layer)[1]
+    if any(layer.reads_first_values for layer in layers) and len({values(layer) for layer in layers}) > 1:
         sizes = ", ".join(str(values(layer)) for layer in layers)
         raise ValueError(f"model.attention: value_residual=True needs values of one size in all layers, got {sizes}")
     for position, layer in by_layer(config.position, config.attention):
-        heads, (key, value) = layer.value_heads or config.heads, widths(layer)
-        of_heads = position.rotary or position.has_bias
-        position.check(heads * key if of_heads else config.width, heads if of_heads else config.heads)
-        if position.has_values and key != value:
-            raise ValueError(f"model.position={position} needs values as wide as keys, got widths {value} and {key}")
-    kinds = {(layer.value_heads, widths(layer)) for layer in layers}
+        heads, (key, value) = layer.states or config.heads, widths(layer)
+        if position.rotary or position.has_bias:
+            position.check(heads * layer.rotated(config.width, config.heads), heads)
+        else:
+            position.check(config.width, config.heads)
+        if position.rotary and not layer.rotated(config.width, config.heads):
+            raise ValueError(f"model.position={position} rotates nothing: model.attention.rotary_width is 0")
+        if position.has_values and (key != value or isinstance(layer, Latent)):
+            raise ValueError(f"model.position={position} needs multi-head attention with values as wide as keys")
+    kinds = {(layer.states, widths(layer)) for layer in layers}
     if len(kinds) > 1 and any(position.has_bias for position in period(config.position)):
         raise ValueError(f"model.position={config.position} needs heads of one number and width in all layers")
 
 
 def _check_layer(
-    config: AttentionConfig, role: str, mechanism: Mechanism, position: Position, layer: MultiHead, where: str
+    config: AttentionConfig, role: str, mechanism: Mechanism, position: Position, layer: AttentionLayer, where: str
 ) -> None:
     """Check the mechanism, the position and the surroundings of one attention of one layer."""
     # Name the field that set this mechanism: the field of its role, or the common one.

@@ -17,8 +17,8 @@ from attnlab.models.config import check_attentions, check_sizes
 from attnlab.models.shapes import FilteredImageShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
 from attnlab.modules.attention import Attention
+from attnlab.modules.attention_layer import check_heads
 from attnlab.modules.dense import Dense, fold_key
-from attnlab.modules.multi_head import check_heads
 from attnlab.modules.position import Position, Quadratic2D
 from attnlab.ops.precision import accumulation_dtype
 

@@ -11,9 +11,9 @@ from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.gcn import GraphNetwork, check_graph
 from attnlab.models.shapes import GraphShape, Shape, check_shape
+from attnlab.modules.attention_layer import check_heads
 from attnlab.modules.dense import fold_key
 from attnlab.modules.graph import GraphAttention, GraphStack, check_edges
-from attnlab.modules.multi_head import check_heads
 from attnlab.ops.score import gat
 
 

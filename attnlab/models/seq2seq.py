@@ -12,7 +12,7 @@ from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
 from attnlab.models.seq2seq_network import Seq2SeqNetwork
 from attnlab.models.shapes import Shape, TokenPairShape, check_shape
-from attnlab.modules.multi_head import check_heads
+from attnlab.modules.attention_layer import check_heads
 from attnlab.ops.cell import CELLS
 from attnlab.ops.score import additive, general
 

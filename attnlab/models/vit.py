@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Literal, overload
 
 import jax.numpy as jnp
 from flax import nnx
@@ -97,6 +97,10 @@ class Hidden(nnx.Module):
         return self.scores(jnp.tanh(self.hidden(x)))
 
 
+@overload
+def patch_grid(position: Position, rows: int, columns: int) -> Position: ...
+@overload
+def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Position | Pattern: ...
 def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Position | Pattern:
     """Return `position` with its fields `rows` and `columns`, as far as it has them, set to those given."""
     if isinstance(position, Pattern):

@@ -19,7 +19,7 @@ from attnlab.mechanisms.query_heads import query_head_axes
 from attnlab.modules.dense import fold_key
 from attnlab.modules.head_projections import HeadProjections
 from attnlab.modules.position import Position, PositionEncoding
-from attnlab.ops.layer import dropout, l2_normalize
+from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
 from attnlab.ops.precision import weighted_sum
 from attnlab.ops.tree import pytree
@@ -151,11 +151,11 @@ class Attention(HeadProjections):
                 y = mechanism.attend(q, k, v, mask, **places, **extra)
                 if position.has_values:
                     y = y + self._joining(q, k, pairs(), i=i, j=j, **extra).astype(y.dtype)
-            y = _without_own(y, v) if own and self.layer.exclude_self else y
             return y, self.observed(mechanism, q, k, mask, **places, **extra)
 
         operands = self._operands(queries, memory, position, self._dropout_keys(key))
         y, maps = self._over_heads(head, 0)(*operands)
+        y = self._with_own(y, memory["v"]) if own else y
         return self._project(y, queries), self._join_maps(maps)
 
     def causal(
@@ -198,13 +198,12 @@ class Attention(HeadProjections):
                 y = causal(mechanism, q, k, v, keep=keep, **extra)
                 if position.has_values:
                     y = y + self._joining(q, k, pairs(), i=at, j=at, **extra).astype(y.dtype)
-            y = _without_own(y, v) if self.layer.exclude_self else y
             return y, self.observed(mechanism, q, k, Causal(), keep=keep, **extra)
 
         queries, memory, _ = self._own(self._fused(x), first, keep)
         operands = self._operands(queries, memory, position, self._dropout_keys(key))
         y, maps = self._over_heads(head, 0)(*operands)
-        return self._project(y, queries), self._join_maps(maps)
+        return self._project(self._with_own(y, memory["v"]), queries), self._join_maps(maps)
 
     def start(self, length: int, dtype) -> AttentionState:
         """Create the state before the first token.
@@ -260,7 +259,7 @@ class Attention(HeadProjections):
                 slot = cache.count - x.shape[0] + jnp.arange(x.shape[0], dtype=jnp.int32)
                 allowed = order[None, :] <= slot[:, None]
                 y = y + self._joining(q, cache.k, allowed, i=i, j=cache.i, **cache.tokens, **extra).astype(y.dtype)
-            return _without_own(y, memory["v"]) if self.layer.exclude_self else y, state
+            return y, state
 
         axes = query_head_axes(state.heads)
         self._fits("x", x)
@@ -268,11 +267,11 @@ class Attention(HeadProjections):
         for cache in caches(state.heads):
             cache.check(x.shape[0])
         # Not `_fused`: for one token, concatenating the weights costs as much as the products themselves.
-        projected = {name: dense(x) for name, dense in (self._query_maps | self._key_maps).items()}
+        projected = self._up({name: dense(x) for name, dense in (self._query_maps | self._key_maps).items()})
         queries, memory, rows = self._own(projected, first, before=state.rows)
         operands = self._operands(queries, memory, position, state.heads)
         y, heads = self._over_heads(head, axes, axes)(*operands)
-        return self._project(y, queries), AttentionState(heads, rows)
+        return self._project(self._with_own(y, memory["v"]), queries), AttentionState(heads, rows)
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """Return the mechanism and the function that rotates q and k, which does nothing if features are rotated."""
@@ -309,9 +308,3 @@ class Attention(HeadProjections):
         q, k = zero_where_padded(sees, q), zero_where_padded(seen, k)
         assert isinstance(mechanism, Pairwise)  # ensured by `refusal`
         return mechanism.weights(q, k, allowed, i=i, j=j, **extra)
-
-
-def _without_own(y: Float[Array, "T V"], v: Float[Array, "T V"]) -> Float[Array, "T V"]:
-    """Return y without its component along each token's own value."""
-    own = l2_normalize(v.astype(y.dtype))
-    return y - jnp.sum(y * own, axis=1, keepdims=True) * own

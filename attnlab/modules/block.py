@@ -12,8 +12,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.attention import NO_POSITION, Attention
+from attnlab.modules.attention_layer import AttentionLayer
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.feedforward import FeedForward
+from attnlab.modules.latent import Latent
+from attnlab.modules.latent_attention import LatentAttention
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import PositionEncoding
@@ -52,7 +55,7 @@ class LayerConfig(metaclass=Documented):
     """True: normalise the output of each sublayer, before it is added."""
     parallel: bool = False
     """True: the feed-forward block reads the same input as the attention, and both are added together."""
-    layer: MultiHead = MultiHead()
+    layer: AttentionLayer = MultiHead()
     """What stands around the mechanism of an attention."""
 
     def norm_layer(self) -> nnx.Module:
@@ -68,13 +71,16 @@ class LayerConfig(metaclass=Documented):
         """The constructor of linear maps, with this bias and initialiser."""
         return partial(Dense, bias=self.biases, initialiser=self.initialiser)
 
-    def attention(self, key: PRNGKeyArray, mechanism: Mechanism, layer: MultiHead | None = None) -> Attention:
-        """Create a multi-head attention. `layer` replaces what stands around the mechanism."""
+    def attention(self, key: PRNGKeyArray, mechanism: Mechanism, layer: AttentionLayer | None = None) -> Attention:
+        """Create an attention. `layer` replaces what stands around the mechanism."""
         layer = self.layer if layer is None else layer
+        if isinstance(layer, Latent):
+            return LatentAttention(key, self.width, self.heads, mechanism, layer, self.dense, self.norm_eps)
+        assert isinstance(layer, MultiHead), layer
         return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense, layer, self.norm_eps)
 
     def cross_attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
-        """Create a multi-head attention to another sequence."""
+        """Create an attention to another sequence."""
         return self.attention(key, mechanism, self.layer.for_memory)
 
     def forward(self, key: PRNGKeyArray) -> tuple[FeedForward | None, Residual | None]:

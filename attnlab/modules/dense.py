@@ -68,7 +68,8 @@ def fused_projection(maps: Iterable[Dense], x: Float[Array, "T D"]) -> list[Floa
     """
     maps = list(maps)
     y = flat_matmul(x, jnp.concatenate([one.w[...] for one in maps], axis=1).astype(x.dtype))
-    if biases := [one.b[...] for one in maps if one.b is not None]:
+    if any(one.b is not None for one in maps):
+        biases = [jnp.zeros(one.w.shape[1], one.w.dtype) if one.b is None else one.b[...] for one in maps]
         y = y + jnp.concatenate(biases).astype(x.dtype)[None, :]
     ends = itertools.accumulate(one.w.shape[1] for one in maps[:-1])
     return jnp.split(y, list(ends), axis=1)

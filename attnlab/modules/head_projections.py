@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import jax
@@ -56,26 +56,39 @@ class HeadProjections(Observable):
         qkv = dense if layer.qkv_bias is None else partial(dense, bias=layer.qkv_bias)
         self.q, self.k = named(qkv, "q", width, heads * K), named(qkv, "k", width, key_heads * K)
         self.v, self.o = named(qkv, "v", width, self.key_heads * V), named(dense, "o", self.heads * V, width)
-        inputs = lambda extra, count: nnx.Dict(
-            {name: named(dense, name, width, count * math.prod(shape_of(shape, K, V))) for name, shape in extra.items()}
-        )
-        self.tokens, self.queries = inputs(mechanism.tokens, self.key_heads), inputs(mechanism.queries, self.heads)
+        self.down = nnx.Dict()  # first maps of those that are products of two, by name
+
+        def mapped(name: str, outputs: int, rank: int | None, bias: bool | None = None) -> Dense:
+            last = dense if bias is None else partial(dense, bias=bias)
+            if rank is None:
+                return named(last, name, width, outputs)
+            self.down[name] = dense(fold_key(key, f"{name} down"), width, rank, bias=False)
+            return named(last, name, rank, outputs)
+
+        def inputs(extra: Mapping[str, tuple], count: int) -> dict[str, Dense]:
+            sizes = {name: math.prod(shape_of(shape, K, V)) for name, shape in extra.items()}
+            ranks = {name: layer.extra_rank if size > 1 else None for name, size in sizes.items()}
+            return {name: mapped(name, count * size, ranks[name], layer.extra_bias) for name, size in sizes.items()}
+
+        self.tokens = nnx.Dict(inputs(mechanism.tokens, self.key_heads))
+        self.queries = nnx.Dict(inputs(mechanism.queries, self.heads))
         self.learned = init_learned(mechanism, key, K, V, self.key_heads)
         gates = {"none": 0, "head": self.heads, "channel": self.heads * V}[layer.gate]
-        self.gate_down = named(dense, "gate down", width, layer.gate_rank) if layer.gate_rank else None
-        self.gate = named(dense, "gate", layer.gate_rank or width, gates) if gates else None
+        self.gate = mapped(GATE, gates, layer.gate_rank) if gates else None
         norms = {"none": None, "head": (K, K), "all": (heads * K, key_heads * K)}[layer.qk_norm]
         self.q_norm, self.k_norm = (RMSNorm(each, norm_eps) for each in norms) if norms else (None, None)
         self.head_norm = {
             "none": lambda: None,
             "rms": lambda: RMSNorm(V, norm_eps),
             "group": lambda: GroupedHeadNorm(self.heads, V, norm_eps),
+            "all": lambda: RMSNorm(self.heads * V, norm_eps),
         }[layer.head_norm]()
         channels = {"q": heads * K, "k": key_heads * K, "v": self.key_heads * V}
         convolved = sum(channels[name] for name in layer.convolved)
-        convolution = partial(CausalConvolution, fold_key(key, "convolution"), convolved)
+        convolution = partial(CausalConvolution, fold_key(key, "convolution"), convolved, bias=layer.convolution_bias)
         self.convolution = convolution(layer.convolution) if layer.convolution else None
         self.residual = NoDecay(jnp.full(2, 0.5)) if layer.value_residual else None
+        self.skip = NoDecay(jnp.ones(self.heads)) if layer.skip else None
 
     def keys_values(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
         """Project a memory to keys, values and extra inputs, once for many calls of `cross`.
@@ -89,7 +102,8 @@ class HeadProjections(Observable):
         """
         self._fits("memory", memory)
         source = lambda name: values if name == "v" and values is not None else memory
-        return self._keys_by_head({name: each(source(name)) for name, each in self._key_maps.items()})
+        projected = {name: each(source(name)) for name, each in self._key_maps.items()}
+        return self._keys_by_head(self._up(projected))
 
     def values(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
         """Return the projected values of x, before any convolution: what later layers add to theirs."""
@@ -98,12 +112,22 @@ class HeadProjections(Observable):
 
     @property
     def _key_maps(self) -> dict[str, Dense]:
-        return {"k": self.k, "v": self.v, **self.tokens}
+        return {"k": self.k, "v": self.v, **self.tokens} | {name: self.down[name] for name in self._low(self.tokens)}
 
     @property
     def _query_maps(self) -> dict[str, Dense]:
-        gate = self.gate if self.gate_down is None else self.gate_down
-        return {"q": self.q, **self.queries} | ({} if gate is None else {GATE: gate})
+        gate = {} if self.gate is None else {GATE: self.gate}
+        maps = {"q": self.q, **self.queries, **gate}
+        return maps | {name: self.down[name] for name in self._low(maps)}
+
+    def _low(self, names: Iterable[str]) -> list[str]:
+        """Return which maps are products of two."""
+        return [name for name in names if name in self.down]
+
+    def _up(self, projected: dict[str, Array]) -> dict[str, Array]:
+        """Apply the second maps of those that are products of two."""
+        second = {**self.tokens, **self.queries, GATE: self.gate}
+        return projected | {name: second[name](projected[name]) for name in self._low(projected)}
 
     def _own(
         self,
@@ -140,11 +164,11 @@ class HeadProjections(Observable):
         """Return all projections of x by name, computed in one product."""
         self._fits("x", x)
         maps = self._query_maps | self._key_maps
-        return dict(zip(maps, fused_projection(maps.values(), x), strict=True))
+        return self._up(dict(zip(maps, fused_projection(maps.values(), x), strict=True)))
 
     def _queries_of(self, x: Float[Array, "T D"]) -> dict[str, Array]:
         """Return the queries of x by head, with the mechanism's extra inputs per query and the gate."""
-        return self._queries_by_head({name: dense(x) for name, dense in self._query_maps.items()})
+        return self._queries_by_head(self._up({name: dense(x) for name, dense in self._query_maps.items()}))
 
     def _queries_by_head(self, projected: dict[str, Array]) -> dict[str, Array]:
         """Split queries and extra inputs into heads, [T G ...] or [T G R ...], and normalise the queries."""
@@ -217,12 +241,35 @@ class HeadProjections(Observable):
     def _project(self, y: Float[Array, "T ..."], queries: Mapping[str, Array]) -> Float[Array, "T D"]:
         """Normalise and gate the outputs of all heads, join them, and apply the output projection."""
         y = y.reshape(y.shape[0], self.heads, self.value_width)
-        y = y if self.head_norm is None else self.head_norm(y)
-        if self.gate is not None:
-            gate = queries[GATE] if self.gate_down is None else self.gate(queries[GATE])
-            factors = gate.reshape(*y.shape[:2], gate.shape[1] // self.heads)
-            y = y * ACTIVATIONS[self.layer.gate_activation](factors)
+        if self.layer.norm_after_gate:
+            y = self._normed_heads(self._gated(y, queries))
+        else:
+            y = self._gated(self._normed_heads(y), queries)
         return self.o(y.reshape(y.shape[0], self.heads * self.value_width))
+
+    def _normed_heads(self, y: Float[Array, "T H V"]) -> Float[Array, "T H V"]:
+        if self.head_norm is None:
+            return y
+        if self.layer.head_norm == "all":
+            return self.head_norm(y.reshape(y.shape[0], self.heads * self.value_width)).reshape(y.shape)
+        return self.head_norm(y)
+
+    def _gated(self, y: Float[Array, "T H V"], queries: Mapping[str, Array]) -> Float[Array, "T H V"]:
+        if self.gate is None:
+            return y
+        gate = queries[GATE]
+        factors = gate.reshape(*y.shape[:2], gate.shape[1] // self.heads)
+        return y * ACTIVATIONS[self.layer.gate_activation](factors)
+
+    def _with_own(self, y: Float[Array, "T ..."], v: Float[Array, "T G V"]) -> Float[Array, "T ..."]:
+        """Exclude each token's own value from the outputs of all heads, or add it, as the layer asks."""
+        v = v[:, :, None].astype(y.dtype) if self.heads > self.key_heads else v.astype(y.dtype)
+        if self.layer.exclude_self:
+            unit = v * jax.lax.rsqrt(jnp.maximum(jnp.sum(v * v, axis=-1, keepdims=True), 1e-24))
+            y = y - jnp.sum(y * unit, axis=-1, keepdims=True) * unit
+        if self.skip is not None:
+            y = y + self.skip[...].astype(y.dtype).reshape(1, *self._head_axes, 1) * v
+        return y
 
     def _join_maps(self, maps: PyTree) -> PyTree:
         """Merge the head axes of the maps into one: [H T S]."""

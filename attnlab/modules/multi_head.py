@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.modules.attention_layer import AttentionLayer, check_heads
 
 GATES = ("none", "head", "channel")
 GATE_ACTIVATIONS = ("sigmoid", "silu")
-HEAD_NORMS = ("none", "rms", "group")
+HEAD_NORMS = ("none", "rms", "group", "all")
 QK_NORMS = ("none", "head", "all")
 CONVOLVED = ("qkv", "qk", "v")
 
 
 @dataclass(frozen=True)
-class MultiHead(metaclass=Documented):
+class MultiHead(AttentionLayer):
     """Multi-head attention (Vaswani et al. 2017), and what published layers add around the mechanism.
 
     For input x [T D], each head has q, k and v. The order is: linear maps, value residual, short convolution, QK-norm,
-    rotary positions, mechanism, exclusion of the own value, norm of the head, gate, output map.
+    rotary positions, mechanism, exclusion or addition of the own value, norm of the heads, gate, output map.
 
     Raises:
         ValueError: A field, or a combination of fields, is invalid. The message names the field.
@@ -36,12 +36,14 @@ class MultiHead(metaclass=Documented):
     """Activation of the output gate."""
     gate_rank: int | None = None
     """Rank of W_g, as the product of two matrices (Kimi Linear). None: full rank."""
-    head_norm: Literal["none", "rms", "group"] = "none"
-    """Norm of each head's output, before the gate.
+    head_norm: Literal["none", "rms", "group", "all"] = "none"
+    """Norm of the heads' outputs.
 
-    "rms": RMS norm, with a learned scale that the heads share (Gated DeltaNet, GLA). "group": group norm with one group
-    per head, with a learned scale and shift per channel.
+    "rms": RMS norm of each head, with a learned scale that the heads share (Gated DeltaNet, GLA). "group": group norm
+    with one group per head, with a learned scale and shift per channel. "all": RMS norm of all heads at once (Mamba-2).
     """
+    norm_after_gate: bool = False
+    """Whether the norm of the heads follows the gate instead of preceding it (Mamba-2)."""
     qk_norm: Literal["none", "head", "all"] = "none"
     """RMS norm of queries and keys with a learned scale, before rotary positions.
 
@@ -50,9 +52,13 @@ class MultiHead(metaclass=Documented):
     qkv_bias: bool | None = None
     """Whether the maps to queries, keys and values have a bias. None: as `model.biases`. True: as in Qwen2."""
     head_width: int | None = None
-    """Width K of a query or key. None: the model's width divided by the number of heads."""
+    """Width K of a query or key. None: `key_expansion` times the model's width divided by the number of heads."""
     value_width: int | None = None
-    """Width V of a value. None: `head_width`."""
+    """Width V of a value. None: `value_expansion` times `head_width`, or times the model's width by head."""
+    key_expansion: float = 1.0
+    """Width of a query or key relative to the model's width divided by the number of heads (GLA: ½)."""
+    value_expansion: float = 1.0
+    """Width of a value, likewise (RetNet and Gated DeltaNet: 2)."""
     value_heads: int | None = None
     """Number of value heads, a multiple of the number of heads, each with its own state.
 
@@ -62,6 +68,15 @@ class MultiHead(metaclass=Documented):
     """Number of tokens of a short causal convolution with SiLU, per channel, after the linear maps. 0: none."""
     convolved: Literal["qkv", "qk", "v"] = "qkv"
     """What is convolved."""
+    convolution_bias: bool = False
+    """Whether the convolution has a bias (Mamba)."""
+    extra_rank: int | None = None
+    """Rank of the maps to the mechanism's extra inputs per channel, such as gates (GLA: 16). None: full rank."""
+    extra_bias: bool | None = None
+    """Whether the maps to the mechanism's extra inputs have a bias. None: as `model.biases`."""
+    skip: bool = False
+    """Whether each token's own value is added to the output, times a learned number per head that starts at 1 (Mamba).
+    """
     value_residual: bool = False
     """Whether values are λ₁ v + λ₂ v₁ with the values v₁ of the first layer (Zhou et al. 2024).
 
@@ -82,12 +97,15 @@ class MultiHead(metaclass=Documented):
         }.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be one of {', '.join(known)}")
-        for name in ("gate_rank", "head_width", "value_width", "value_heads"):
+        for name in ("gate_rank", "extra_rank", "head_width", "value_width", "value_heads"):
             size = getattr(self, name)
             if size is not None and not 1 <= size <= 2**20:
                 raise ValueError(f"{name}={size} must be at least 1, and at most {2**20}")
         if self.gate_rank is not None and self.gate == "none":
             raise ValueError(f"gate_rank={self.gate_rank} needs a gate; set gate=channel")
+        for name in ("key_expansion", "value_expansion"):
+            if not 0 < getattr(self, name) <= 1024:
+                raise ValueError(f"{name}={getattr(self, name)} must be above 0, and at most 1024")
         if not 0 <= self.convolution <= 1024:
             raise ValueError(f"convolution={self.convolution} must be a number of tokens in 0 … 1024")
         if not 0 <= self.dropout < 1:
@@ -95,8 +113,9 @@ class MultiHead(metaclass=Documented):
 
     def widths(self, width: int, heads: int) -> tuple[int, int]:
         """Return the widths K of a key and V of a value, for a model of a width and a number of heads."""
-        key = width // heads if self.head_width is None else self.head_width
-        return key, key if self.value_width is None else self.value_width
+        size = width // heads if self.head_width is None else self.head_width
+        key = round(size * self.key_expansion) if self.head_width is None else self.head_width
+        return key, round(size * self.value_expansion) if self.value_width is None else self.value_width
 
     def check(self, width: int, heads: int, key_heads: int) -> None:
         """Check the numbers of heads and the widths.
@@ -105,6 +124,10 @@ class MultiHead(metaclass=Documented):
             ValueError: A number is below 1, or one does not divide another that it must divide.
         """
         check_heads(width if self.head_width is None else heads, heads, key_heads)
+        for name, own in {"key_expansion": self.head_width, "value_expansion": self.value_width}.items():
+            size, factor = self.head_width or width // heads, getattr(self, name)
+            if own is None and size * factor != round(size * factor):
+                raise ValueError(f"{name}={factor} times a head's width {size} must be a whole number")
         if self.value_heads is None:
             return
         if self.value_heads % heads:
@@ -116,12 +139,7 @@ class MultiHead(metaclass=Documented):
             )
 
     def refusal(self, mechanism: Mechanism, role: str) -> str | None:
-        """Return why a mechanism does not support this layer in a role, or None if it does.
-
-        Args:
-            mechanism: The attention mechanism.
-            role: "decoder" if the attention is causal, otherwise another name.
-        """
+        """Return why a mechanism does not support this layer in a role, or None if it does."""
         if self.dropout and not isinstance(mechanism, Pairwise):
             return f"dropout={self.dropout} needs attention weights, which {mechanism} does not compute"
         if self.convolution and role not in ("decoder", "cross"):
@@ -132,17 +150,16 @@ class MultiHead(metaclass=Documented):
     def for_memory(self) -> MultiHead:
         """This layer for another sequence as memory: without what applies to self-attention only.
 
-        There is no convolution, no value residual and no exclusion of the own value.
+        There is no convolution, no value residual, and the own value is neither excluded nor added.
         """
-        return replace(self, convolution=0, value_residual=False, exclude_self=False)
+        return replace(self, convolution=0, value_residual=False, exclude_self=False, skip=False)
 
+    @property
+    def states(self) -> int | None:
+        """The number of value heads."""
+        return self.value_heads
 
-def check_heads(width: int, heads: int, key_heads: int) -> None:
-    """Raise ValueError if a number is below 1, `heads` does not divide `width`, or `key_heads` not `heads`."""
-    for name, value in {"width": width, "heads": heads, "key_heads": key_heads}.items():
-        if value < 1:
-            raise ValueError(f"model.{name}={value} must be at least 1")
-    if width % heads:
-        raise ValueError(f"model.heads={heads} must divide model.width={width}")
-    if heads % key_heads:
-        raise ValueError(f"model.key_heads={key_heads} must divide model.heads={heads}")
+    @property
+    def reads_first_values(self) -> bool:
+        """Whether there is a value residual."""
+        return self.value_residual

@@ -16,9 +16,9 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.softmax import Softmax
+from attnlab.modules.attention_layer import check_heads
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.learned import extras, init_learned
-from attnlab.modules.multi_head import check_heads
 from attnlab.modules.observable import Observable
 from attnlab.ops.mask import Full, KeyPadding, Mask, Places
 from attnlab.ops.precision import accumulation_dtype, matmul, weighted_sum

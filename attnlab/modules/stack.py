@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from attnlab.modules.block import SelfAttentionLayer
 from attnlab.modules.dense import fold_key
 from attnlab.modules.position import PositionEncoding
 
@@ -56,7 +57,9 @@ def unstack_layers(layers: Layer | Period[Layer]) -> list[Layer]:
     return [layer for period in zip(*kinds, strict=True) for layer in period]
 
 
-def first_values(layers: nnx.Module, x: Float[Array, "T D"], before: Float[Array, "L T D"] | None = None):
+def first_values(
+    layers: SelfAttentionLayer | Period, x: Float[Array, "T D"], before: Float[Array, "L T D"] | None = None
+) -> Float[Array, "T F"] | None:
     """Return the projected values of the first layer, if a layer has a value residual, else None.
 
     Args:

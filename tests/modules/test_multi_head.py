@@ -1,6 +1,7 @@
 """What stands around the mechanism of an attention layer, against the formulas written out in numpy."""
 
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import pytest
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Classifier, Detr, Language, Transformer
 from attnlab.modules.attention import Attention
+from attnlab.modules.dense import Dense
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.position import ALiBi, Position, Rotary, Shaw, Sinusoidal
 from attnlab.ops.mask import Causal
@@ -30,6 +32,11 @@ LAYERS = {
     "value heads": MultiHead(value_heads=4, head_width=3, qk_norm="head", gate="head"),
     "convolution": MultiHead(convolution=3),
     "convolution of values": MultiHead(convolution=4, convolved="v"),
+    "expansions": MultiHead(key_expansion=0.5, value_expansion=2.0, head_norm="all", gate="channel"),
+    "norm after gate": MultiHead(
+        head_norm="all", gate="channel", norm_after_gate=True, skip=True, convolution=2, convolution_bias=True
+    ),
+    "skip": MultiHead(skip=True),
     "exclude self": MultiHead(exclude_self=True),
     "value residual": MultiHead(value_residual=True, convolution=2),
     "all": MultiHead(
@@ -94,8 +101,9 @@ def by_hand(module, layer, x, first, causal, weigh, projected=2, key_heads=None)
             done[name] = rows
             if name in layer.convolved:
                 part, start = kernel[:, start : start + rows.shape[1]], start + rows.shape[1]
+                shift = number(module.convolution.b)[start - rows.shape[1] : start] if layer.convolution_bias else 0
                 past = lambda t, rows=rows, part=part: sum(part[n] * rows[t - n] for n in range(len(part)) if t >= n)
-                done[name] = silu(np.stack([past(t) for t in range(T)]))
+                done[name] = silu(np.stack([past(t) for t in range(T)]) + shift)
         q, k, v = done["q"], done["k"], done["v"]
     if layer.qk_norm == "all":
         q, k = rms(q, number(module.q_norm.scale)), rms(k, number(module.k_norm.scale))
@@ -113,17 +121,27 @@ def by_hand(module, layer, x, first, causal, weigh, projected=2, key_heads=None)
             if layer.exclude_self:
                 unit = v[t, of_v] / np.linalg.norm(v[t, of_v])
                 y[t, h] -= (y[t, h] @ unit) * unit
+            if layer.skip:
+                y[t, h] += number(module.skip)[h] * v[t, of_v]
+    y = gated(module, layer, x, y) if layer.norm_after_gate else y
     if layer.head_norm == "rms":
         y = rms(y, number(module.head_norm.scale))
+    if layer.head_norm == "all":
+        y = rms(y.reshape(T, -1), number(module.head_norm.scale)).reshape(T, H, V)
     if layer.head_norm == "group":
         centred = y - y.mean(-1, keepdims=True)
         y = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
         y = y * number(module.head_norm.scale) + number(module.head_norm.shift)
-    if layer.gate != "none":
-        gate = dense(module.gate, x if layer.gate_rank is None else dense(module.gate_down, x))
-        gate = silu(gate) if layer.gate_activation == "silu" else 1 / (1 + np.exp(-gate))
-        y = y * gate.reshape(T, H, -1)
+    y = y if layer.norm_after_gate else gated(module, layer, x, y)
     return dense(module.o, y.reshape(T, -1))
+
+
+def gated(module, layer, x, y):
+    if layer.gate == "none":
+        return y
+    gate = dense(module.gate, x if layer.gate_rank is None else x @ number(module.down["output gate"].w))
+    gate = silu(gate) if layer.gate_activation == "silu" else 1 / (1 + np.exp(-gate))
+    return y * gate.reshape(*y.shape[:2], -1)
 
 
 def softmax(q, k):
@@ -146,7 +164,7 @@ def test_a_causal_layer_is_the_formula_written_out(layer):
     np.testing.assert_allclose(whole(module, x, first), by_hand(module, layer, x, first, True, softmax), atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["gate per channel", "qk-norm of all", "exclude self", "rms", "widths"])
+@pytest.mark.parametrize("name", ["gate per channel", "qk-norm of all", "exclude self", "rms", "widths", "skip"])
 def test_grouped_heads_and_linear_attention_are_too(name):
     layer = LAYERS[name]
     module, x, first = made(layer, Linear(), heads=4, key_heads=2)
@@ -154,7 +172,7 @@ def test_grouped_heads_and_linear_attention_are_too(name):
     np.testing.assert_allclose(whole(module, x, first), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["group", "value heads", "exclude self"])
+@pytest.mark.parametrize("name", ["group", "value heads", "exclude self", "skip"])
 def test_attention_in_both_directions_is_too(name):
     layer = LAYERS[name]
     module, x, first = made(layer)
@@ -174,7 +192,7 @@ def test_token_by_token_equals_the_whole(layer, mechanism):
             y, state = module.extend(token[None], state, i[None], first=None if first is None else first[None])
             return state, y[0]
 
-        return jax.lax.scan(step, module.start(T, x.dtype), (jnp.arange(T), x, first))[1]
+        return jax.lax.scan(step, module.start(T, x.dtype), (jnp.arange(T, dtype=jnp.int32), x, first))[1]
 
     np.testing.assert_allclose(steps(module, x, first), whole(module, x, first), atol=1e-10)
 
@@ -227,6 +245,30 @@ def test_dropout_of_weights_is_that_of_the_weights_of_every_head(mechanism, key_
     nearest = distance.argmin(axis=1)
     assert distance.min(axis=1).max() < 1e-4
     assert np.abs(np.bincount(nearest, minlength=4) / 4000 - 0.25).max() < 0.04
+
+
+def test_biases_of_queries_keys_and_values_are_apart_from_those_of_other_maps():
+    layer = MultiHead(qkv_bias=True, gate="channel")
+    module = randomised(Attention(jax.random.key(0), D, 2, Softmax(), None, partial(Dense, bias=False), layer))
+    assert [each.b is None for each in (module.q, module.k, module.v, module.gate, module.o)] == [False] * 3 + [
+        True
+    ] * 2
+    x = jax.random.normal(jax.random.key(1), (T, D))
+    np.testing.assert_allclose(whole(module, x, None), by_hand(module, layer, x, None, True, softmax), atol=1e-10)
+
+
+def test_extra_inputs_of_low_rank_are_products_of_two_maps():
+    layer = MultiHead(extra_rank=3)
+    module, x, _ = made(layer, MECHANISMS["gated-linear"])
+    full = made(MultiHead(), MECHANISMS["gated-linear"])[0]
+    assert module.down["gate"].w.shape == (D, 3)
+    for name in "qkvo":
+        setattr(full, name, getattr(module, name))
+    full.learned = module.learned
+    full.tokens["gate"].w[...] = module.down["gate"].w[...] @ module.tokens["gate"].w[...]
+    full.tokens["gate"].b[...] = module.tokens["gate"].b[...]
+    np.testing.assert_allclose(whole(module, x, None), whole(full, x, None), atol=1e-10)
+    assert list(made(layer, MECHANISMS["gated-delta"])[0].down) == []  # one number per token
 
 
 def test_dropout_joins_the_vectors_of_the_values_with_the_same_weights():
@@ -315,6 +357,7 @@ def test_norms_stand_where_they_are_asked_for(first, output, parallel):
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_value_residual_reads_the_values_of_the_first_layer():
     """The gradient of λ₂ of the last layer flows to the values of the first layer, also past a scan."""
     for count in (2, 8):
@@ -338,6 +381,7 @@ def test_positions_by_layer_rotate_only_where_they_should():
     assert min(np.abs(mixed - each).max() for each in (both, none)) > 1e-3
 
 
+@pytest.mark.slow
 def test_an_encoder_takes_layers_too():
     config = Classifier(
         width=8,
@@ -391,6 +435,7 @@ def test_a_layer_that_cannot_be_is_refused_in_one_line(fields, line):
             {"attention": Pattern((MultiHead(value_residual=True), MultiHead(value_width=3)))},
             "model.attention: value_residual=True needs values of one size in all layers, got 8, 6",
         ),
+        ({"attention": MultiHead(key_expansion=0.3)}, "model.attention.key_expansion=0.3 times a head's width 4 must"),
         ({"attention": MultiHead(head_width=3)}, ".*must be even for rotary"),
         ({"position": Pattern((Rotary(), Shaw())), "attention": MultiHead(value_width=3)}, "model.position=Shaw.*wide"),
         (

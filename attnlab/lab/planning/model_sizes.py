@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from attnlab.lab.study.experiment import ModelConfig
+from attnlab.models.config import StackConfig
 from attnlab.registry import field_names
 
 ATTEMPTS = 64  # multiples around a width that are tried until the model allows one
@@ -42,6 +43,5 @@ def unit(model: ModelConfig) -> int:
 
 
 def inner_width(model: ModelConfig) -> int:
-    """Return the feed-forward width, which is four times the width by default."""
-    inner = size(model, "feedforward")
-    return 4 * (size(model, "width") or 1) if inner is None else inner
+    """Return the feed-forward width. None in the field stands for a multiple of the width."""
+    return model.hidden if isinstance(model, StackConfig) else size(model, "feedforward") or 0
