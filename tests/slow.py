@@ -159,7 +159,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "faults/test_faults.py::test_a_few_cases_hold": (
         *("kill", "writes", "flips", "resume", "sigterm", "numbers", "configurations", "folders", "fuzz", "hostile"),
         "endurance",
-    ),  # trainers: test_launch, storage/test_lock; surroundings: cli/test_main
+    ),  # trainers: test_launch, storage/test_lock; surroundings: cli/test_streams
     "lab/results/test_ties.py::test_pairs_of_single_words_choose_the_rate_that_learns": (),  # test_launch
     "lab/runs/test_answer_table.py::test_a_run_keeps_the_answers_of_every_seed_at_the_chosen_rate_to_its_test": (
         "rates1",
