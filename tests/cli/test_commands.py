@@ -123,7 +123,7 @@ def test_data(fake, capsys):
     ]
 
 
-def test_unavailable_data(fake, capsys):
+def test_unavailable_data_exit_with_3(fake, capsys):
     rows = [
         ("x", "a", "x/a is missing: looked\nhere", None),
         ("x", "b", "altered", None),

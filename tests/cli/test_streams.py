@@ -11,7 +11,7 @@ from tests.cli.experiment import FILE, ROOT, run_process
     ("command", "leaves"),
     [(["--version"], 0), (["rnu"], 2), (["run", FILE, "model.heads=3"], 2), (["sample", "x", "--input", "y"], 4)],
 )
-def test_as_a_process(here, command, leaves):
+def test_exit_codes_and_errors_of_a_process(here, command, leaves):
     done = run_process(command, here)
     assert done.returncode == leaves
     assert done.stderr.count("\n") == (1 if leaves else 0)
@@ -24,7 +24,7 @@ def test_a_terminal_with_a_small_encoding(here):
     assert "Linear attention, ?(x) = " in done.stdout
 
 
-def test_a_reader_that_goes_away(here):
+def test_a_closed_pipe_exits_with_141(here):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     program = subprocess.Popen(
         [sys.executable, "-m", "attnlab", "--help"],
@@ -49,7 +49,7 @@ def shell(words, here, **settings):
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--version", "list", "show --help"])
 @pytest.mark.parametrize(("where", "why"), [(">&-", "the stream is closed"), (">/dev/full", "No space left on device")])
-def test_a_standard_output_that_cannot_be_written_is_said_in_a_line(here, words, where, why, unbuffered):
+def test_an_unwritable_standard_output_is_reported_in_one_line(here, words, where, why, unbuffered):
     if not os.path.exists("/dev/full"):
         pytest.skip("no full device here")
     done = shell(f"{words} {where}", here, PYTHONUNBUFFERED=unbuffered)
@@ -60,14 +60,14 @@ def test_a_standard_output_that_cannot_be_written_is_said_in_a_line(here, words,
     assert done.returncode == 4
 
 
-def test_a_command_that_only_prints_does_not_begin_without_a_standard_output(here):
+def test_printing_commands_need_a_standard_output(here):
     done = shell("sample x --input y >&-", here)
     line = "attnlab: error: standard output is closed, but attnlab sample writes its results to it\n"
     assert (done.returncode, done.stderr) == (4, line)
 
 
 @pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "<&- 2>&-"])
-def test_a_standard_error_that_cannot_be_written_changes_nothing_else(here, where):
+def test_an_unwritable_standard_error_changes_nothing_else(here, where):
     done = shell(f"list scores {where}", here)
     assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "scores", "")
     # And what was meant for it does not come to stand among the results.
@@ -75,7 +75,7 @@ def test_a_standard_error_that_cannot_be_written_changes_nothing_else(here, wher
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
-def test_closed_streams_are_not_taken_by_the_next_file_that_is_opened(tmp_path):
+def test_opened_files_do_not_take_the_place_of_closed_streams(tmp_path):
     code = (
         "import os; from attnlab.system import streams; streams.prepare(); file = open('a', 'w'); print(file.fileno());"
         "os.write(2, b'of a library'); os.write(0, b'x')"

@@ -41,7 +41,7 @@ def test_sample_with_decoding_options_and_a_page(runs, capsys, sampled):
         (["--html", "no/page.html"], "--html no/page.html: the folder no does not exist"),
     ],
 )
-def test_what_cannot_be_sampled_gives_one_line(runs, here, capfd, sampled, options, words):
+def test_invalid_options_of_sample_give_one_line(runs, here, capfd, sampled, options, words):
     before = tree(here)
     assert main(["sample", "runs/small/softmax", "--input", "12", *options]) == 2
     shown = capfd.readouterr()
@@ -50,7 +50,7 @@ def test_what_cannot_be_sampled_gives_one_line(runs, here, capfd, sampled, optio
     assert (sampled, tree(here)) == ([], before)
 
 
-def test_a_page_that_cannot_be_written(runs, capfd, sampled):
+def test_an_unwritable_page_is_reported(runs, capfd, sampled):
     assert main(["sample", "runs/small/softmax", "--input", "12", "--html", "/proc/page.html"]) == 4
     shown = capfd.readouterr()
     assert (shown.out, shown.err.count("\n")) == ("", 1)
@@ -99,7 +99,7 @@ def test_inspect_with_another_run_a_page_and_a_record(runs, capsys, inspected):
         (["--beam", "2"], 2, "attnlab inspect does not accept '--beam'"),
     ],
 )
-def test_what_cannot_be_inspected_gives_one_line(runs, here, capfd, inspected, options, leaves, words):
+def test_invalid_options_of_inspect_give_one_line(runs, here, capfd, inspected, options, leaves, words):
     before = tree(here)
     assert main(["inspect", "runs/small/softmax", "--input", "12", *options]) == leaves
     shown = capfd.readouterr()

@@ -128,7 +128,7 @@ def test_a_broken_experiment_gives_file_and_line(here, capfd, text, words):
 
 
 @pytest.mark.parametrize("device", ["gpu", "tpu"])
-def test_a_device_that_is_absent(here, capfd, device):
+def test_a_missing_device_is_refused(here, capfd, device):
     import jax
 
     if any(found.platform == device for found in jax.devices()):
@@ -142,7 +142,7 @@ def test_a_device_that_is_absent(here, capfd, device):
     assert jax.devices()[0].platform != device
 
 
-def test_of_many_experiment_files_the_nearest_are_named(here, capsys):
+def test_the_nearest_of_many_experiment_files_are_named(here, capsys):
     for name in ("dates", "g2p", "scan", "norms", "positions", "recall"):
         (here / "experiments" / f"{name}.py").write_text("")
     assert main(["show", "experiments/date.py"]) == 2
