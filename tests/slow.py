@@ -84,7 +84,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "language",
         "convolution",
     ),
-    "tasks/text/test_pairing.py::test_there_is_room_for_the_longest_source_and_its_marks": (
+    "tasks/text/test_pairing.py::test_the_length_includes_source_marks": (
         "model1-none-4",
         "model1-both-2",
     ),
@@ -139,39 +139,37 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "ops/test_entropy.py::test_gradients_equal_those_of_all_logits_at_once": ("10 at once-0.1-True",),
     "ops/test_entropy.py::test_lanes_are_independent": ("10 at once",),
     "ops/test_entropy.py::test_the_loss_equals_pytorch": ("10 at once-0.1",),
-    "data/synthetic/test_pathfinder.py::test_short_curves_are_told_by_what_lies_between_the_dots_and_long_ones_less": (
+    "data/synthetic/test_pathfinder.py::test_pixels_between_the_dots_predict_short_curves_and_long_ones_less": (
         "12-2-0-0.95-1",
     ),
-    "data/synthetic/test_pathfinder.py::test_nothing_linear_in_the_pixels_tells_the_answer": (),  # no_simple_measure
-    "data/synthetic/test_pathfinder.py::test_where_the_dots_lie_does_not_tell_the_answer": (),  # no_simple_measure
-    "data/text/test_multi30k.py::test_what_a_person_types_becomes_what_the_tokenised_text_holds": ("de",),
-    "lab/statistics/test_coverage.py::test_equal_variants_are_rarely_told_apart": ("t3-3",),
+    "data/synthetic/test_pathfinder.py::test_a_linear_classifier_does_not_predict_the_answer": (),  # no_simple_measure
+    "data/synthetic/test_pathfinder.py::test_positions_of_the_dots_do_not_predict_the_answer": (),  # no_simple_measure
+    "data/text/test_multi30k.py::test_typed_text_is_tokenised_as_published": ("de",),
+    "lab/statistics/test_coverage.py::test_equal_variants_are_rarely_called_different": ("t3-3",),
     # Published data as a whole.
     "data/io/test_sources.py::test_the_published_files_are_verified": ("cmudict", "fsdd"),
     "data/text/test_scan.py::test_the_published_splits": ("simple",),
     "tasks/text/test_g2p.py::test_the_published_dictionary": (),  # data/text/test_cmudict.py
-    "tasks/text/test_translation.py::test_captions_as_published": (),  # data/text/test_multi30k.py
+    "tasks/text/test_translation.py::test_published_captions": (),  # data/text/test_multi30k.py
     # Everything that trains a model of its own, or a process.
     "test_notebooks.py::test_a_notebook_runs_and_draws_its_figures": ("attention_by_hand",),
-    "lab/results/test_ties.py::test_rates_with_one_score_are_told_apart_by_the_loss": (),  # records, loss_of_a_lane
+    "lab/results/test_ties.py::test_the_loss_decides_between_rates_with_equal_scores": (),  # records, loss_of_a_lane
     "lab/test_classification.py::test_two_phases_are_one_run": (),  # models/test_bert.py, tasks/text/test_sentences.py
     "lab/trained/test_score.py::test_the_command_prints_what_the_table_does_and_keeps_the_answers": ("pairs",),
     "faults/test_faults.py::test_a_few_cases_of_each_fault": (
         *("kill", "writes", "flips", "resume", "sigterm", "numbers", "configurations", "folders", "fuzz", "hostile"),
         "endurance",
     ),  # trainers: test_launch, storage/test_lock; surroundings: cli/test_streams
-    "lab/results/test_ties.py::test_pairs_of_single_words_choose_the_rate_that_learns": (),  # test_launch
-    "lab/runs/test_answer_table.py::test_a_run_keeps_the_answers_of_every_seed_at_the_chosen_rate_to_its_test": (
-        "rates1",
-    ),
-    "lab/study/test_user_code_runs.py::test_it_is_asked_with_the_file_that_defines_it": ("sample",),
+    "lab/results/test_ties.py::test_pairs_of_single_words_select_the_rate_that_learns": (),  # test_launch
+    "lab/runs/test_answer_table.py::test_a_run_stores_test_answers_of_every_seed_at_the_selected_rate": ("rates1",),
+    "lab/study/test_user_code_runs.py::test_a_run_is_loaded_with_the_file_that_defines_its_code": ("sample",),
     "lab/trained/test_snapshot.py::test_detection_maps_of_queries_and_positions": ("0.0",),
     "lab/trained/test_snapshot.py::test_class_token_is_the_first_row": (
         "words-token",
         "patches-mean",
     ),
     "lab/execution/test_variant.py::test_files_removed_during_training": ("all", "metrics.jsonl"),
-    "lab/study/test_sibling_imports.py::test_two_processes_and_a_trained_run_know_it": (),  # test_workers, its others
+    "lab/study/test_sibling_imports.py::test_workers_and_trained_runs_find_it": (),  # test_workers, its others
     "lab/execution/test_workers.py::test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s": (),  # next
     "lab/test_classification.py::test_image_generation_has_maps_if_the_model_has_attention": (),  # models/test_sagan.py
     "lab/execution/test_artifacts.py::test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps": (),
@@ -185,10 +183,10 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "nodes",
     ),
     "lab/trained/test_score.py::test_inputs_without_answers_have_answers_but_no_metrics": ("pairs", "sentences"),
-    "lab/trained/test_score.py::test_lines_with_one_empty_side_are_skipped_and_said": ("pairs", "sentences"),
+    "lab/trained/test_score.py::test_lines_with_one_empty_side_are_skipped_with_a_note": ("pairs", "sentences"),
     "lab/trained/test_score.py::test_recordings_and_images_without_labels_are_answered": (),  # images of the next one
     "lab/trained/test_score.py::test_recordings_of_another_length_are_named": (),  # what_has_another_size
-    "lab/trained/test_score.py::test_what_cannot_be_scored_is_named_with_its_line_and_leaves_three": (
+    "lab/trained/test_score.py::test_unscorable_lines_are_named_and_exit_with_3": (
         "empty",
         "another kind",
         "too long",

@@ -47,7 +47,7 @@ def study(tmp_path):
     return write_study(tmp_path / "dates", steps=500)
 
 
-def test_the_page_says_what_the_folders_say(study):
+def test_the_page_agrees_with_the_folders(study):
     shown = read(study)
     question = "Does softmax attention read human-written dates better than linear attention?"
     assert shown.text.count(question) == 1
@@ -74,7 +74,7 @@ def test_the_page_says_what_the_folders_say(study):
     assert len([tag for tag, attributes in shown.tags if attributes.get("class") == "scatter"]) == 3
 
 
-def test_the_numbers_and_the_figures_stand_beside_the_page(study):
+def test_tables_and_figures_are_written_next_to_the_page(study):
     shown = Page(report(study).read_text(encoding="utf-8"))
     links = [attributes["href"] for tag, attributes in shown.tags if tag == "a"]
     assert links == ["table.csv", "answer.png", "learning.png"]
@@ -88,7 +88,7 @@ def test_the_numbers_and_the_figures_stand_beside_the_page(study):
     assert not list(study.glob("*.png"))
 
 
-def test_the_page_is_the_same_each_time(study):
+def test_the_page_is_deterministic(study):
     first = page(outcomes(study), "dates")
     assert page(outcomes(study), "dates") == first
     assert len(first) < 400_000
@@ -103,7 +103,7 @@ def test_a_study_imports_no_jax_and_reads_no_registry(study):
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_nothing_is_fetched_and_nothing_runs_but_the_sliders(study):
+def test_nothing_is_fetched_and_only_sliders_have_scripts(study):
     shown = read(study)
     assert "http:" not in shown.source
     assert "https:" not in shown.source
@@ -122,7 +122,7 @@ def test_nothing_is_fetched_and_nothing_runs_but_the_sliders(study):
     assert shown.source.count(f"<script>{SCRIPT}</script>") == 1
 
 
-def test_hostile_names_stay_text(tmp_path):
+def test_markup_in_names_is_escaped(tmp_path):
     names = ["<img src=x onerror=alert(3)>", '"><svg onload=alert(4)>', "'[red]x", "&lt;b&gt;"]
     for name in names:
         write_run(tmp_path / name, name, question=HOSTILE, groups=(HOSTILE,), steps=100)
@@ -146,7 +146,7 @@ def test_hostile_names_stay_text(tmp_path):
         assert words in shown.text
 
 
-def test_a_half_finished_run_is_listed_and_never_averaged(tmp_path):
+def test_an_unfinished_run_is_listed_and_never_averaged(tmp_path):
     write_study(tmp_path, {"softmax": {}, "linear": {"finished": False, "steps": 1000}}, groups=())
     shown = read(tmp_path)
     assert "1 of 2 variants finished" in shown.text
@@ -157,7 +157,7 @@ def test_a_half_finished_run_is_listed_and_never_averaged(tmp_path):
     assert not [label for label in curves if "linear" in label]
 
 
-def test_nothing_finished(tmp_path):
+def test_no_finished_runs(tmp_path):
     write_study(tmp_path, {"softmax": {"finished": False, "steps": 100}})
     shown = read(tmp_path)
     assert "No run in this folder has finished" in shown.text
@@ -208,7 +208,7 @@ def test_numbers_that_are_not_finite_are_shown_as_failed(study):
         ("maps.json", {"source": ["a"], "target": [], "layers": [[[[1, 2]]]]}, "linear/maps.json: layers"),
     ],
 )
-def test_a_broken_file_gives_a_line_and_the_rest_stands(study, file, content, complaint):
+def test_a_broken_file_is_reported_and_the_rest_is_shown(study, file, content, complaint):
     if isinstance(content, str):
         (study / "linear" / file).write_text(content)
     else:
@@ -219,13 +219,13 @@ def test_a_broken_file_gives_a_line_and_the_rest_stands(study, file, content, co
     assert "softmax: exact match" in shown.text
 
 
-def test_a_metrics_line_cut_in_the_middle_is_no_trouble(study):
+def test_a_truncated_metrics_line_is_ignored(study):
     with (study / "linear" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 510, "se')
     assert "could not be read" not in read(study).text
 
 
-def test_a_run_that_was_cut_off_among_the_lanes_of_a_step_is_unfinished(study):
+def test_a_run_with_a_partly_recorded_step_is_unfinished(study):
     run = RunFolder(study / "linear")
     run.file("result").unlink()
     rows = run.metrics()
@@ -246,7 +246,7 @@ def test_a_folder_without_runs_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
+def test_figures_have_descriptions_for_screen_readers(study):
     shown = read(study)
     assert shown.tags[0] == ("html", {"lang": "en"})
     pictures = [attributes for tag, attributes in shown.tags if tag == "svg"]
@@ -260,7 +260,7 @@ def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
     assert len(identities) == len(set(identities))
 
 
-def test_unpaired_seeds_are_said_and_not_averaged(tmp_path):
+def test_unpaired_seeds_are_reported_and_not_averaged(tmp_path):
     shown = read(write_study(tmp_path, {"softmax": {}, "linear": {"seeds": (7, 8, 9)}}, steps=100, groups=()))
     assert "There is no verdict on linear." in shown.text
     assert "got 7, 8, 9 and 0, 1, 2." in shown.text
@@ -281,7 +281,7 @@ READY = """new Promise(done => {
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)])
-def test_a_browser_has_no_complaint_asks_for_nothing_and_need_not_scroll_aside(browser, finished, width, dark):
+def test_a_browser_reports_no_errors_requests_or_horizontal_scrolling(browser, finished, width, dark):
     browser.open(finished, width, dark)
     assert "softmax" in browser.run("document.title + document.body.innerText")
     browser.run(READY)
@@ -290,7 +290,7 @@ def test_a_browser_has_no_complaint_asks_for_nothing_and_need_not_scroll_aside(b
     assert browser.asked == [finished.as_uri()]
 
 
-def test_the_browser_would_notice(browser, finished, tmp_path):
+def test_the_browser_test_detects_errors(browser, finished, tmp_path):
     # The page's own policy stops what is foreign and says so; without a policy it would be asked for, and would run.
     file = tmp_path / "report.html"
     stray = finished.read_bytes().replace(
@@ -306,7 +306,7 @@ def test_the_browser_would_notice(browser, finished, tmp_path):
     assert any(address.endswith("stray.png") for address in browser.asked)
 
 
-def test_sliders_move_and_change_the_picture(browser, finished):
+def test_sliders_change_the_map(browser, finished):
     browser.open(finished)
     cells = "[...document.querySelectorAll('.lens .example:not([hidden]) .cells')][0].outerHTML"
     browser.run(READY)
@@ -332,7 +332,7 @@ def test_sliders_move_and_change_the_picture(browser, finished):
     assert browser.said == []
 
 
-def test_paper_shows_the_last_layer_s_mean_wherever_the_sliders_are(browser, finished):
+def test_printed_pages_show_the_mean_of_the_last_layer(browser, finished):
     browser.open(finished)
     browser.run(READY)
     style = "getComputedStyle(document.querySelector('.lens {}')).display"
@@ -349,7 +349,7 @@ def test_paper_shows_the_last_layer_s_mean_wherever_the_sliders_are(browser, fin
     assert browser.paper().startswith(b"%PDF")
 
 
-def test_a_page_without_scripts_has_its_first_pictures(browser, finished):
+def test_without_scripts_the_page_shows_the_first_maps(browser, finished):
     browser.open(finished, scripts=False)
     # What no script may look at, the protocol does.
     root = browser.call("DOM.getDocument")["root"]["nodeId"]
@@ -371,7 +371,7 @@ def mixed(tmp_path_factory):
     return read(home)
 
 
-def test_numbers_of_two_metrics_share_no_axis(mixed):
+def test_two_metrics_have_separate_axes(mixed):
     drawn = {kind: [a["aria-label"] for _, a in mixed.tags if a.get("class") == kind] for kind in ("curve", "scatter")}
     bits = "bits per character"
     assert [label.split(" against ")[0] for label in drawn["scatter"]] == ["exact match"] * 3 + [bits] * 3
@@ -392,7 +392,7 @@ def test_numbers_of_two_metrics_share_no_axis(mixed):
     assert len(identities) == len(set(identities))
 
 
-def test_numbers_of_two_metrics_share_no_column(mixed):
+def test_two_metrics_have_separate_columns(mixed):
     sections = mixed.source.split("<h2>")
     numbers, groups = (next(part for part in sections if part.startswith(h)) for h in ("The numbers", "By group"))
     for part in (numbers, groups):
@@ -406,7 +406,7 @@ def test_numbers_of_two_metrics_share_no_column(mixed):
     assert re.findall("<h3>(.*?) by group", drawn) == ["exact match", "bits per character"]
 
 
-def test_no_certainty_is_made_of_seeds_that_came_to_one_number(tmp_path):
+def test_seeds_with_equal_values_claim_no_certainty(tmp_path):
     shown = read(write_study(tmp_path / "still", {"softmax": {"mean": 1.0, "spread": 0.0}}, steps=500, groups=()))
     assert "softmax: exact match 100.0% (no interval: 3 seeds show no spread)." in shown.text
     assert "the line is its 95% interval (no line if the seeds show no spread)" in shown.text

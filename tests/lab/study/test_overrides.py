@@ -41,7 +41,7 @@ def only(study):
         ("task.train=a=b.tsv", "task.train", "a=b.tsv"),
     ],
 )
-def test_one_field_in_every_variant(toy, override, path, value):
+def test_an_override_sets_a_field_in_every_variant(toy, override, path, value):
     changed = apply(toy.study, [override])
     for experiment in changed.variants().values():
         found = experiment
@@ -52,7 +52,7 @@ def test_one_field_in_every_variant(toy, override, path, value):
     assert list(changed.variants()) == ["softmax", "linear"]
 
 
-def test_a_field_of_any_kind_takes_what_it_has(toy):
+def test_values_of_every_field_type(toy):
     @dataclass(frozen=True)
     class Loose:
         size: Any = 3
@@ -64,13 +64,13 @@ def test_a_field_of_any_kind_takes_what_it_has(toy):
         apply(study, ["model.size=x"])
 
 
-def test_nothing_is_changed_in_place(toy):
+def test_overrides_do_not_mutate_the_study(toy):
     before = toy.study.variants()
     apply(toy.study, ["model.width=128", "model.mechanism=linear"])
     assert toy.study.variants() == before
 
 
-def test_registries_are_picked_from(toy):
+def test_names_select_registered_values(toy):
     picked = apply(toy.study, ["task=sort", "task.length=3", "model.position=rotary", "model.cross=linear"])
     experiment = picked.variants()["softmax"]
     assert experiment.task == toy.Sort(length=3)
@@ -81,7 +81,7 @@ def test_registries_are_picked_from(toy):
     assert apply(picked, ["model.position=none"]).base.model.position == toy.tables["POSITIONS"]["none"]
 
 
-def test_deeper_fields_follow_the_pick_in_any_order(toy):
+def test_deeper_fields_apply_after_the_selection_in_any_order(toy):
     study = Study(toy.base)
     given = ["model.mechanism.feature.order=4", "model.mechanism.feature=taylor", "model.mechanism=linear"]
     for overrides in (given, given[::-1]):
@@ -89,7 +89,7 @@ def test_deeper_fields_follow_the_pick_in_any_order(toy):
     assert only(apply(study, ["model.mechanism.score=cosine"])).model.mechanism.score is toy.cosine
 
 
-def test_combinations_are_checked_when_all_is_in(toy):
+def test_combinations_are_validated_after_all_overrides(toy):
     assert only(apply(Study(toy.base), ["model.heads=6", "model.width=96"])).model.heads == 6
     with pytest.raises(ValueError, match=r"^model.heads=3 must divide model.width=100$"):
         apply(toy.study, ["model.width=100", "model.heads=3"])
@@ -137,7 +137,7 @@ def test_a_variant_is_chosen_by_the_name_that_other_overrides_give_it(toy):
         apply(study, [*put, "variant=linear-c"])
 
 
-def test_a_name_that_is_no_value_says_how_a_variant_is_chosen(toy):
+def test_an_unknown_value_suggests_variant_selection(toy):
     study = toy.vary("model.mechanism", series=toy.Linear(block=1), linear=toy.Softmax())
     del toy.tables["MECHANISMS"]["softmax-blocks"]
     with pytest.raises(
@@ -151,17 +151,17 @@ def test_a_name_that_is_no_value_says_how_a_variant_is_chosen(toy):
         apply(named, ["model.mechanism=linear"])
 
 
-def test_more_variants_than_the_one_so_named_are_told_with_how_it_alone_is_chosen():
+def test_an_ambiguous_value_reports_how_to_select_one_variant():
     (told,) = apply(load_study(EXPERIMENTS / "cora.py"), ["model=gat"]).notes
     assert told == "model=gat selects 3 of 4 variants: gat, dot, linear; variant=gat selects only that one"
 
 
-def test_variants_of_the_class_named(toy):
+def test_variants_of_the_named_class_are_selected(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     assert list(apply(study, ["model.mechanism=linear"]).variants()) == ["a", "c"]
 
 
-def test_what_is_chosen_among_variants_is_told_where_others_are_left_out(toy):
+def test_the_selection_of_variants_is_reported(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     assert apply(study, ["model.mechanism=linear"]).notes == ("model.mechanism=linear selects 2 of 3 variants: a, c",)
     assert apply(study, ["model.mechanism=softmax-blocks"]).notes == (
@@ -173,7 +173,7 @@ def test_what_is_chosen_among_variants_is_told_where_others_are_left_out(toy):
     assert apply(toy.vary("model.mechanism", a=toy.Linear()), ["model.mechanism=linear"]).notes == ()
 
 
-def test_a_value_that_no_variant_has_goes_where_the_field_is():
+def test_a_new_value_of_a_varied_field_is_set():
     """A model that a variant brings may have none; what else varies stays, under the name it had."""
     study = apply(load_study(EXPERIMENTS / "cora.py"), ["model.mechanism=performer"])
     assert {name: type(each.model).__name__ for name, each in study.variants().items()} == {"performer": "Gat"}
@@ -188,7 +188,7 @@ def test_a_value_that_no_variant_has_goes_where_the_field_is():
     }
 
 
-def test_variants_that_were_apart_in_more_than_the_field_stay_apart(toy):
+def test_variants_that_differ_in_other_fields_stay_different(toy):
     both = product(
         over("model.mechanism", softmax=toy.Softmax(), linear=toy.Linear()), over("model.width", a=64, b=128)
     )
@@ -209,7 +209,7 @@ def test_variants_that_were_apart_in_more_than_the_field_stay_apart(toy):
     }
 
 
-def test_each_override_tells_of_the_variants_that_the_one_before_left(toy):
+def test_each_override_reports_the_remaining_variants(toy):
     study = Study(
         toy.base,
         product(over("model.mechanism", softmax=toy.Softmax(), linear=toy.Linear()), over("model.width", a=64, b=128)),
@@ -221,7 +221,7 @@ def test_each_override_tells_of_the_variants_that_the_one_before_left(toy):
 
 
 @pytest.mark.parametrize("name", ["long_range", "long_range_all"])
-def test_a_mechanism_inside_another_is_another_value_and_that_is_told(name):
+def test_a_nested_mechanism_is_a_different_value_and_reported(name):
     study = load_study(EXPERIMENTS / f"{name}.py")
     found = apply(study, ["model.mechanism=linear"])
     names = ["lists-linear", "text-linear", "pairs-linear", "pixels-linear", "curves-linear"]
@@ -243,7 +243,7 @@ def test_a_mechanism_set_inside_another_is_part_of_the_name(chosen):
     assert re.fullmatch(rf"recall-softmax(, recall-.* are now one variant,| is now named) {name}", found.notes[-1])
 
 
-def test_what_stood_around_another_is_told_where_it_is_replaced():
+def test_replacing_a_wrapper_is_reported():
     found = apply(load_study(EXPERIMENTS / "long_range.py"), ["task=recall", "model.mechanism=sigmoid"])
     assert only(found).model.mechanism == MECHANISMS["sigmoid"]
     assert list(found.variants()) == ["recall-sigmoid"]
@@ -253,7 +253,7 @@ def test_what_stood_around_another_is_told_where_it_is_replaced():
     )
 
 
-def test_variants_that_a_number_below_makes_equal_are_merged(toy):
+def test_variants_made_equal_by_a_nested_field_are_merged(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     found = apply(study, ["model.mechanism.block=8"])
     assert list(found.variants()) == ["block-8", "b"]
@@ -271,7 +271,7 @@ def test_another_task_keeps_what_the_study_set():
     assert apply(load_study(EXPERIMENTS / "bert.py"), ["task=sst2"]).notes == ()
 
 
-def test_a_variant_is_chosen_that_the_model_of_the_base_could_not_be():
+def test_a_variant_can_be_selected_if_the_base_model_is_invalid():
     study = load_study(EXPERIMENTS / "long_range.py")
     found = apply(study, ["variant=recall-linear"])
     assert found.variants() == {"recall-linear": study.variants()["recall-linear"]}
@@ -282,7 +282,7 @@ def test_a_variant_is_chosen_that_the_model_of_the_base_could_not_be():
         apply(Study(EXPERIMENT, over("model.width", narrow=64, wide=96)), ["model.width=96", "model.heads=5"])
 
 
-def test_varied_numbers(toy):
+def test_varied_numbers_are_selected(toy):
     study = toy.vary("model.width", narrow=64, wide=128)
     assert list(apply(study, ["model.width=128"]).variants()) == ["wide"]
     found = apply(study, ["model.width=96"])
@@ -327,7 +327,7 @@ def test_an_override_below_a_varied_field_reaches_what_variants_are_made_equal_t
         apply(study, ["match=none", "model=cnn", "model.patch=5"])
 
 
-def test_keep_and_change(toy):
+def test_selecting_and_setting_combine(toy):
     changed = apply(toy.study, ["model.mechanism.block=16", "model.mechanism=linear"])
     assert {name: each.model.mechanism for name, each in changed.variants().items()} == {"linear": toy.Linear(block=16)}
 
@@ -349,7 +349,7 @@ def test_two_fields_that_vary_together(toy):
     assert list(other.variants()) == ["64-softmax-blocks", "128-softmax-blocks"]
 
 
-def test_a_pick_above_what_varies(toy):
+def test_overriding_a_parent_of_a_varied_field(toy):
     toy.tables["MODELS"]["wide"] = toy.Net(width=256)
     assert {each.model.width for each in apply(toy.study, ["model=wide"]).variants().values()} == {256}
 
@@ -368,7 +368,7 @@ def test_quick_yields_to_overrides(toy):
     assert apply(study, ["task=sort"]).quick == {}
 
 
-def test_none_given(toy):
+def test_no_overrides(toy):
     assert apply(toy.study, []) == toy.study
 
 
@@ -423,26 +423,26 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("override", "words"), REFUSED, ids=[override for override, _ in REFUSED])
-def test_what_cannot_work_gets_one_line(toy, override, words, capfd):
+def test_invalid_overrides_give_one_line(toy, override, words, capfd):
     with pytest.raises(ValueError, match="^" + re.escape(words)) as refusal:
         apply(toy.study, [override])
     assert "\n" not in str(refusal.value)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_field_given_twice(toy):
+def test_a_repeated_field_is_refused(toy):
     with pytest.raises(ValueError, match=r"^train.steps is given twice: '5' and '6'$"):
         apply(toy.study, ["train.steps=5", "train.steps=6"])
 
 
-def test_a_pick_that_leaves_no_field_to_vary(toy):
+def test_a_selection_that_removes_the_varied_field_is_refused(toy):
     linear = apply(Study(toy.base), ["model.mechanism=linear"]).base
     study = Study(linear, over("model.mechanism.feature", elu=toy.Elu(), taylor=toy.Taylor()))
     with pytest.raises(ValueError, match=r"^model.mechanism.feature: Softmax has no field 'feature'"):
         apply(study, ["model.mechanism=softmax"])
 
 
-def test_what_was_published_stands_beside_its_own_set_up_alone(toy):
+def test_published_values_apply_to_their_configuration_only(toy):
     study = replace(toy.study, published={"softmax": 0.5})
     for kept in ([], ["train.seeds=5"], ["model.mechanism=softmax"]):
         assert apply(study, kept).published == {"softmax": 0.5}
@@ -450,7 +450,7 @@ def test_what_was_published_stands_beside_its_own_set_up_alone(toy):
         assert apply(study, other).published == {}
 
 
-def test_a_band_is_of_the_study_as_it_stands(toy):
+def test_bands_apply_to_the_unchanged_study(toy):
     study = replace(toy.study, bands={"softmax": (0.5, None)})
     for kept in ([], ["train.seeds=5"], ["model.mechanism=softmax"]):
         assert apply(study, kept).bands == {"softmax": (0.5, None)}
@@ -458,7 +458,7 @@ def test_a_band_is_of_the_study_as_it_stands(toy):
         assert apply(study, other).bands == {}
 
 
-def test_what_variants_are_matched_to_does_not_follow_the_variant_that_is_chosen(toy):
+def test_the_match_target_does_not_depend_on_the_selected_variant(toy):
     for study in (replace(toy.study, match="parameters"), replace(toy.study, budget="flops")):
         chosen = apply(study, ["model.mechanism=linear"])
         assert list(chosen.variants()) == ["linear"]
@@ -466,7 +466,7 @@ def test_what_variants_are_matched_to_does_not_follow_the_variant_that_is_chosen
     assert apply(toy.study, ["model.mechanism=linear"]).base.model.mechanism == toy.Linear(block=32)
 
 
-def test_what_variants_are_matched_in_is_the_studys_own(toy):
+def test_the_matched_quantity_is_that_of_the_study(toy):
     found = apply(toy.study, ["match=state", "budget=flops", "margin=0.5", "train.steps=7"])
     assert (found.match, found.budget, found.margin, found.base.train.steps) == ("state", "flops", 0.5, 7)
     assert apply(found, ["match=none", "margin=none"]) == replace(found, match=None, margin=None)
@@ -481,7 +481,7 @@ def test_what_variants_are_matched_in_is_the_studys_own(toy):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_what_works_only_together_is_put_in_together(turned):
+def test_overrides_are_applied_together(turned):
     """Also where variants were made for what the base had: none of them is built with the other's value."""
     model = Transformer(width=16, heads=2, layers=1, position=XPos())
     study = Study(
@@ -495,10 +495,10 @@ def test_what_works_only_together_is_put_in_together(turned):
 
 
 @pytest.mark.parametrize("marks", ["end", "begin", "both", "none"])
-def test_the_marks_of_sources_are_set_by_name(marks):
+def test_source_marks_are_set_by_name(marks):
     assert only(apply(Study(EXPERIMENT), [f"task.source_marks={marks}"])).task.source_marks == marks
 
 
-def test_other_marks_of_sources_are_refused():
+def test_unknown_source_marks_are_refused():
     with pytest.raises(ValueError, match=r"^task\.source_marks='ende' must be one of end, begin, both, none$"):
         apply(Study(EXPERIMENT), ["task.source_marks=ende"])

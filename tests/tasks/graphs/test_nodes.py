@@ -26,7 +26,7 @@ class Oracle:
         return jnp.asarray(0.1)
 
 
-def test_the_shape_and_the_batches():
+def test_shape_and_batches():
     assert PROBLEM.shape == Labelled(2000, 160, 4)
     batch = PROBLEM.batch(0, 0, 12)
     assert sorted(batch["node"].tolist()) == sorted(PROBLEM.parts["train"].tolist())
@@ -89,7 +89,7 @@ def test_absent_classes_are_reported_by_part():
     assert test == "test: 1 of 3 classes have no node (class 0)"
 
 
-def test_other_graphs_and_other_parts_are_other_data():
+def test_fingerprints_differ_by_graph_and_parts():
     others = [TASK, replace(TASK, seed=1), replace(TASK, each=4), replace(TASK, test_examples=41)]
     assert len({task.load().fingerprint for task in others}) == 4
     assert TASK.load().vocabulary == PROBLEM.vocabulary
@@ -99,7 +99,7 @@ def test_other_graphs_and_other_parts_are_other_data():
     assert len(found["classes"]) == 3
 
 
-def test_own_graph(tmp_path):
+def test_user_graph(tmp_path):
     graph, file, split = graphs.drawn(60, 3, 0), tmp_path / "graph.npz", tmp_path / "split.tsv"
     rows = lambda of: np.searchsorted(of[:, 0], np.arange(61))
     order = graph.edges[np.lexsort(graph.edges.T[::-1])]

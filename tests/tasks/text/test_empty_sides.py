@@ -40,7 +40,7 @@ def test_empty_sides_are_refused_or_skipped_with_a_note(name, tmp_path):
     ]
 
 
-def test_every_task_of_pairs_or_of_classes_has_the_field():
+def test_every_pair_and_classification_task_has_the_field():
     for name, task in TASKS.items():
         if isinstance(task, PairTask | SentenceTask):
             assert task.empty == "refuse", name

@@ -199,7 +199,7 @@ def test_loss_is_traceable_and_has_gradients(copying):
     assert grown.scale < 0  # the surer, the better
 
 
-def test_a_model_that_knows_answers_all(copying):
+def test_a_perfect_model_is_always_right(copying):
     answer = jax.jit(copying.answer)
     answers = [answer(Copier(), batch) for batch in copying.eval_batches("valid")]
     scores = copying.score("valid", answers)
@@ -232,7 +232,7 @@ def test_eval_batches_have_one_shape_and_padded_rows(copying):
     assert (rows[400:] == PAD).all()
 
 
-def test_a_limit_takes_a_sample_of_all_groups(copying):
+def test_a_limit_samples_all_groups(copying):
     whole, few = copying.eval_batches("valid"), copying.eval_batches("valid", 10)
     assert len(few) == 1
     assert set(map(tuple, few[0]["source"])) <= {tuple(row) for batch in whole for row in batch["source"]}
@@ -269,7 +269,7 @@ def test_unseen_symbols_are_left_out_in_evaluation():
     assert not any(read in note for note in strange.notes)
 
 
-def test_where_all_symbols_are_known_only_what_stands_in_an_earlier_part_is_told(copying):
+def test_without_unknown_symbols_only_repeats_are_reported(copying):
     assert copying.notes == (
         "valid: 300 of 300 examples are also in train",
         "test: 400 of 400 examples are also in train",
@@ -325,7 +325,7 @@ def test_tokens_are_the_axes_of_a_map(copying):
     assert copying.tokens(answered) == {"source": ["d", "a", "b", "∎"], "target": ["d", "a", "b", "∎"]}
 
 
-def test_the_vocabulary_is_all_that_reading_takes(copying):
+def test_the_vocabulary_suffices_for_the_text_interface(copying):
     side = {"kind": "characters", "lower": False, "symbols": list("abcd")}
     numbers = {"lengths": [16, 16], "widths": sorted({width for width, _ in copying.buckets.widths})}
     assert copying.vocabulary == {"source": side, "target": side, "source_marks": "end"} | numbers
@@ -407,7 +407,7 @@ def test_both_sides_may_share_their_symbols():
     assert any(len(symbol) > 2 for symbol in shared.tokens(batch)["source"])
 
 
-def test_references_are_compared_as_they_are_written():
+def test_references_are_compared_as_written():
     decomposed = [Example("a", ("e\u0301",)), Example("b", ("\u00e9",))]
     alike = problem({"train": decomposed, "valid": decomposed, "test": decomposed}, buckets=1)
     (batch,) = alike.eval_batches("test")
@@ -415,7 +415,7 @@ def test_references_are_compared_as_they_are_written():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_a_smoothed_target_is_shared_out_among_all_symbols(copying, smoothing):
+def test_label_smoothing_is_distributed_over_all_symbols(copying, smoothing):
     smooth = problem(copying._parts, smoothing=smoothing)
     batch = smooth.batch(0, 0, 4)
     scores = np.random.default_rng(0).normal(size=(batch["target"].shape[1], 7)).astype(np.float32)
@@ -442,7 +442,7 @@ def test_the_best_answer_of_a_decoder_is_taken():
     np.testing.assert_array_equal(tiny.answer(model, batch)["tokens"], many["tokens"][:, 0])
 
 
-def test_the_likelihood_of_references_is_what_teacher_forcing_gives_them():
+def test_reference_likelihoods_equal_teacher_forcing():
     parts = {"train": copies("abcd"), "valid": copies("abcd", "ba"), "test": copies("abc")}
     asked = problem(parts, likelihood=True)
     (batch,) = asked.eval_batches("valid")
