@@ -6,7 +6,8 @@ import pytest
 
 from attnlab.data.graphs import graphs
 from attnlab.data.io.files import DataError
-from attnlab.tasks.graphs.nodes import Labelled, NodeClassification, Nodes
+from attnlab.tasks.graphs.node_data import Labelled, NodeClassification
+from attnlab.tasks.graphs.nodes import Nodes
 
 TASK = Nodes(each=3, valid_examples=30, test_examples=40)
 PROBLEM = TASK.load()
@@ -49,7 +50,7 @@ def test_scores_of_a_perfect_and_of_a_wrong_model():
 
 
 def test_fill_rows_are_not_scored(monkeypatch):
-    monkeypatch.setattr("attnlab.tasks.graphs.nodes.EXAMINED", 16)
+    monkeypatch.setattr("attnlab.tasks.graphs.node_data.EXAMINED", 16)
     batches = PROBLEM.eval_batches("test", 39)
     assert [batch["node"].shape for batch in batches] == [(16,)] * 3
     labels = np.concatenate([batch["label"] for batch in batches])

@@ -11,7 +11,8 @@ from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.base.shapes import Classes, Frames
 from attnlab.tasks.speech import speech
-from attnlab.tasks.speech.speech import SpeechData, collapse
+from attnlab.tasks.speech.collapse import collapse
+from attnlab.tasks.speech.speech import SpeechData
 from attnlab.tasks.speech.spoken import Tones
 from tests.data.audio.test_waves import written
 

@@ -7,7 +7,7 @@ import pytest
 from attnlab import TASKS
 from attnlab.data.io.files import DataError
 from attnlab.tasks import CMUdict, Documents, Parallel, Scan, Sentences, Sigmorphon
-from attnlab.tasks.text.pairing import PairTask
+from attnlab.tasks.text.pair_task import PairTask
 from attnlab.tasks.text.sentences import SentenceTask
 
 WORDS = ["ab1", "cd1", "ef1", "gh1", "ij1", "kl1"]  # 1: a letter of the part, so that no line is in two

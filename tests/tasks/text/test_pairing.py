@@ -19,7 +19,8 @@ from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
 from attnlab.tasks.synthetic.dates import Dates
 from attnlab.tasks.synthetic.reverse import Copy, Reverse
 from attnlab.tasks.text.g2p import CMUdict, Sigmorphon
-from attnlab.tasks.text.pairing import PairInterface, PairTask
+from attnlab.tasks.text.pair_task import PairTask
+from attnlab.tasks.text.pairing import PairInterface
 from attnlab.tasks.text.scan import Scan
 from attnlab.tasks.text.transduction import PairData
 from attnlab.tasks.text.translation import Multi30k, Parallel
