@@ -87,7 +87,7 @@ JAX = {
         "ops/test_mask::test_indices_outside_an_array_are_neither_clamped_nor_counted_from_the_end",
         "modules/test_position::test_positions_beyond_a_learned_table_raise_an_error_and_are_never_clamped",
         "tasks/text/test_transduction::test_ids_are_below_the_vocabularies",
-        "tasks/text/test_transduction::test_loss_is_the_mean_over_tokens_and_padding_changes_nothing",
+        "tasks/text/test_transduction_scores::test_loss_is_the_mean_over_tokens_and_padding_changes_nothing",
     ],
     "writing past the end": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
     "slices out of range": [f"{FORMS}::test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form"],
@@ -130,7 +130,7 @@ JAX = {
         "ops/test_tree::test_classes_and_static_fields_are_distinguished",
         "ops/test_tree::test_different_masks_are_different_to_jit",
     ],
-    "a mean over no tokens": ["tasks/text/test_transduction::test_no_tokens_give_zero_and_not_nan"],
+    "a mean over no tokens": ["tasks/text/test_transduction_scores::test_no_tokens_give_zero_and_not_nan"],
 }
 
 FILES = {

@@ -7,7 +7,7 @@ import pytest
 from attnlab.lab.reporting.inspect_page import page, write
 from attnlab.storage.json_file import FolderError
 from tests.lab.looked import FOUND, found
-from tests.lab.reporting.test_page import HOSTILE, Page
+from tests.lab.reporting.parsed_page import HOSTILE, Page
 
 
 def test_every_map_has_its_figures():

@@ -9,7 +9,7 @@ from attnlab.decoding import Beam, Sample
 from attnlab.lab.reporting.sample_page import page, write
 from attnlab.lab.trained.decoding import Answer
 from attnlab.storage.json_file import FolderError
-from tests.lab.reporting.test_page import HOSTILE, Page
+from tests.lab.reporting.parsed_page import HOSTILE, Page
 
 LAYERS = np.array([[[[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]]]] * 3)
 ANSWERS = [Answer("b a", -0.25, True, np.zeros(3)), Answer("b b", -1.5, False, np.zeros(3))]
