@@ -9,6 +9,7 @@ import re
 FILES = (
     "tests/lab/planning/test_matching.py",
     "tests/lab/reporting/test_page.py",
+    "tests/lab/reporting/test_page_browser.py",
     "tests/lab/test_classification.py",
     "tests/lab/test_launch.py",
     "tests/lab/trained/test_history.py",

@@ -36,7 +36,7 @@ def rank(matrix):
 
 
 @pytest.mark.parametrize("K", [16, 256])
-def test_a_product_of_unit_vectors_has_variance_k_and_scaled_one(K):
+def test_dot_products_have_variance_k_and_scaled_ones_one(K):
     N = 20_000
     q, k = normal(K, (N, K), (N, K))
     products = jax.jit(jax.vmap(lambda q, k: jnp.stack([dot(q, k)[0, 0], scaled_dot(q, k)[0, 0]])))
@@ -47,7 +47,7 @@ def test_a_product_of_unit_vectors_has_variance_k_and_scaled_one(K):
         assert error <= 0.011 * expected
 
 
-def test_unscaled_scores_saturate_softmax_and_starve_its_gradient():
+def test_unscaled_scores_saturate_softmax_and_shrink_its_gradient():
     def shares(score, K, T=64):
         q, k = normal(K, (T, K), (T, K))
         return np.asarray(jax.jit(lambda q, k: masked_softmax(score(q, k), np.ones((T, T), bool)))(q, k))
@@ -98,7 +98,7 @@ def test_the_rank_of_a_linear_map_is_at_most_the_number_of_features(name):
     assert rank(causal[T // 2 :, : T // 2]) <= M
 
 
-def test_softmax_lifts_that_bound():
+def test_softmax_has_no_such_bound():
     # In exact arithmetic the rank is full; T is small enough for float64 to see it.
     q, k, _, _ = inputs(Softmax(), 16)
     assert rank(weights(Softmax(), q * 3, k)) == 16
@@ -106,7 +106,7 @@ def test_softmax_lifts_that_bound():
     assert rank(weights(elu, q * 3, k)) == 4
 
 
-def test_causal_maps_are_full_and_their_blocks_off_the_diagonal_tell():
+def test_causal_maps_have_full_rank_and_off_diagonal_blocks_of_linear_ones_do_not():
     q, k, _, _ = inputs(Softmax(), 16)
     soft, linear = (weights(mechanism, q * 3, k, Causal()) for mechanism in (Softmax(), Linear()))
     for map_ in (soft, linear):
@@ -147,7 +147,7 @@ def test_unnormalised_linear_heads_are_one_head_that_keeps_its_diagonal_blocks()
     assert rank(np.concatenate(maps)) == H * WIDTH
 
 
-def test_softmax_lifts_the_rank_of_every_head():
+def test_softmax_raises_the_rank_of_every_head():
     _, _, _, _, maps = by_heads(Softmax())
     assert [rank(each) for each in maps] == [T] * H
 
@@ -191,7 +191,7 @@ def test_without_positions_and_unmasked_attention_is_permutation_equivariant(nam
 
 
 @pytest.mark.parametrize("name", ["linformer", "synthesizer"])
-def test_what_learns_something_for_every_position_is_not(name):
+def test_mechanisms_with_parameters_per_position_are_not_equivariant(name):
     mechanism = MECHANISMS[name].sized(9)
     q, k, v, extra = inputs(mechanism, 9)
     order = np.random.default_rng(1).permutation(9)
@@ -249,7 +249,7 @@ def test_attention_reproduces_a_convolution_to_rounding(C, D):
     assert apart(run(x, w, width=min(C, D) - 1)).max() > 1e-2
 
 
-def test_two_stacked_filters_of_width_three_see_five_inputs_and_not_six():
+def test_two_stacked_filters_of_width_three_have_a_receptive_field_of_five():
     x, one, other = normal(0, (11, 1), (3, 1, 1), (3, 1, 1))
     seen = jax.jacobian(lambda x: conv_1d(conv_1d(x, one), other)[5, 0])(x)[:, 0]
     np.testing.assert_array_equal(np.flatnonzero(seen), [3, 4, 5, 6, 7])
@@ -258,7 +258,7 @@ def test_two_stacked_filters_of_width_three_see_five_inputs_and_not_six():
 # Cost.
 
 
-def test_attending_grows_with_the_square_of_the_length_and_linear_attention_with_the_length():
+def test_softmax_costs_grow_quadratically_and_linear_attention_linearly():
     grown = lambda mechanism: mechanism.cost(4096, 4096, 64, 64).flops / mechanism.cost(2048, 2048, 64, 64).flops
     assert grown(Softmax()) == pytest.approx(4, rel=0.01)
     assert grown(Linear()) == pytest.approx(2, rel=0.01)
@@ -268,7 +268,7 @@ def test_attending_grows_with_the_square_of_the_length_and_linear_attention_with
     assert flops >= 1000 * M * 32 * 2 * 2
 
 
-def test_a_token_decoded_costs_softmax_more_the_longer_the_past_and_linear_attention_the_same():
+def test_decoding_costs_grow_with_the_past_in_softmax_and_are_constant_in_linear_attention():
     past = (256, 512, 1024)
     soft = [Softmax().cost(1, n, 64, 64) for n in past]
     for shorter, longer in itertools.pairwise(soft):
@@ -293,7 +293,7 @@ def test_a_token_decoded_costs_softmax_more_the_longer_the_past_and_linear_atten
 # Positions.
 
 
-def test_after_projections_products_of_sinusoids_no_longer_tell_the_distance_alone():
+def test_projected_sinusoids_no_longer_depend_on_distance_alone():
     p = sinusoidal(jnp.arange(20, dtype=jnp.int32), 16, jnp.float64)
     w_q, w_k = normal(0, (16, 16), (16, 16))
     plain, projected = p @ p.T, (p @ w_q) @ (p @ w_k).T
@@ -302,7 +302,7 @@ def test_after_projections_products_of_sinusoids_no_longer_tell_the_distance_alo
         assert np.ptp(np.diagonal(projected, distance)) > 1
 
 
-def test_turning_before_a_feature_map_is_not_relative_and_after_it_is_but_loses_the_sign():
+def test_rotation_before_a_feature_map_is_not_relative_and_after_it_can_be_negative():
     feature, at = EluPlusOne(), jnp.arange(24, dtype=jnp.int32)
     q, k = (jnp.tile(x, (24, 1)) for x in normal(2, (1, 2), (1, 2)))
     phi = lambda x: feature.query(x, at).rows
@@ -324,7 +324,7 @@ def test_the_softmax_is_over_keys():
     assert np.abs(map_.sum(axis=0) - 5 / 7).max() > 0.1
 
 
-def test_a_pair_scored_zero_still_has_weight_and_one_without_an_edge_has_none():
+def test_a_score_of_zero_has_weight_and_a_missing_edge_has_none():
     q, k, _, _ = inputs(Softmax(), 4)
     edges = np.array([[1, 0, 1, 0], [0, 1, 1, 1], [1, 1, 1, 0], [0, 0, 0, 1]], bool)
     map_ = weights(Softmax(), q, k, Edges(edges))
@@ -337,7 +337,7 @@ def test_a_pair_scored_zero_still_has_weight_and_one_without_an_edge_has_none():
     np.testing.assert_allclose(struck / struck.sum(axis=1, keepdims=True), map_, atol=1e-12)
 
 
-def test_two_seven_and_a_half_comes_of_weights_rounded_first():
+def test_the_published_rounded_example_comes_from_rounded_weights():
     scores, v = np.array([[2.0, 4, 4]]), np.array([[1.0, 2, 3], [2, 8, 0], [2, 6, 3]])
     share = masked_softmax(jnp.asarray(scores), jnp.ones((1, 3), bool))
     np.testing.assert_allclose(share @ v, [[1.93662106, 6.68310531, 1.59506841]], atol=5e-9)

@@ -20,19 +20,19 @@ def built(name):
     return build["notebook"]((ROOT / "notebooks" / f"{name}.py").read_text())
 
 
-def test_there_are_four():
+def test_there_are_four_notebooks():
     assert NAMES == ["attention_by_hand", "one_recurrence", "reading_a_study", "your_own_mechanism"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_what_its_source_makes(name):
+def test_a_notebook_equals_its_source(name):
     file = (ROOT / "notebooks" / f"{name}.ipynb").read_text()
     assert file == build["text"](built(name)), "python notebooks/build.py writes it again"
     assert not any(cell.get("outputs") for cell in nbformat.reads(file, 4).cells)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_where_attnlab_is_not_the_first_cell_installs_it_beside_the_jax_that_is_there(name, monkeypatch, tmp_path):
+def test_the_first_cell_installs_attnlab_if_missing_and_keeps_jax(name, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(subprocess, "run", lambda command, **how: asked.append((command, how)))
     first = next(cell.source for cell in built(name).cells if cell.cell_type == "code")
@@ -61,7 +61,7 @@ def test_where_attnlab_is_not_the_first_cell_installs_it_beside_the_jax_that_is_
         exec(checkout, {})
 
 
-def test_no_page_notebook_or_message_has_pip_fetch_attnlab_by_its_bare_name():
+def test_nothing_installs_attnlab_from_pypi_by_name():
     """Nobody has registered the name in the package index: whoever does could run code on readers' machines."""
     files = [*ROOT.glob("*.*"), *(ROOT / ".ci").iterdir()]
     for folder in ("attnlab", "notebooks", "experiments", "benchmarks"):
@@ -73,7 +73,7 @@ def test_no_page_notebook_or_message_has_pip_fetch_attnlab_by_its_bare_name():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_runs_and_draws_what_it_shows(name):
+def test_a_notebook_runs_and_draws_its_figures(name):
     from nbclient import NotebookClient
 
     made = built(name)

@@ -20,125 +20,125 @@ HERE = "test_pitfalls"
 
 ATTENTION = {
     "a row with no allowed key": [
-        f"{ABSENCE}::test_a_query_without_any_key_answers_zero_with_zero_gradient_even_if_it_is_nan",
-        "ops/test_softmax::test_a_row_with_nothing_allowed_is_zero_with_zero_gradient",
+        f"{ABSENCE}::test_a_query_without_keys_gives_zero_with_zero_gradient_even_if_it_is_nan",
+        "ops/test_softmax::test_a_fully_masked_row_is_zero_with_zero_gradient",
     ],
     "NaN in masked keys and values": [
-        f"{ABSENCE}::test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient",
-        "modules/test_attention::test_padding_reaches_neither_an_answer_nor_a_gradient",
+        f"{ABSENCE}::test_masked_keys_affect_neither_outputs_nor_gradients",
+        "modules/test_attention::test_padding_affects_neither_outputs_nor_gradients",
     ],
-    "several masks at once": [f"{HERE}::test_masks_upon_masks_do_not_overflow_in_half_precision"],
-    "causal with fewer queries than keys": [f"{FORMS}::test_positions_given_are_those_used"],
+    "several masks at once": [f"{HERE}::test_several_masks_do_not_overflow_in_half_precision"],
+    "causal with fewer queries than keys": [f"{FORMS}::test_given_positions_are_used"],
     "a one-sided window": [
-        "ops/test_mask::test_a_mask_says_what_its_words_say",
+        "ops/test_mask::test_masks_equal_their_definitions",
         f"{GRADIENTS}::test_no_token_has_any_gradient_to_an_earlier_output",
     ],
-    "the width of a window": [f"{HERE}::test_a_window_of_one_is_the_token_itself"],
+    "the width of a window": [f"{HERE}::test_a_window_of_one_contains_only_the_token"],
     "layout": [
-        f"{HERE}::test_a_mechanism_takes_one_head_and_nothing_that_looks_like_one",
-        "modules/test_attention::test_widths_that_do_not_fit_are_refused_by_name",
+        f"{HERE}::test_inputs_with_extra_axes_are_refused",
+        "modules/test_attention::test_inputs_of_another_width_are_refused",
     ],
     "a cache beyond its end": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
     "forms that disagree": [
         f"{FORMS}::test_every_block_gives_the_same_as_attending_causally",
-        f"{FORMS}::test_split_and_go_on_equals_the_whole",
+        f"{FORMS}::test_continuing_from_a_state_equals_one_pass",
         f"{GRADIENTS}::test_gradients_in_two_forms_agree",
-        "analysis/test_forms::test_off_by_one_in_one_form_shows_in_that_form",
+        "analysis/test_forms::test_an_off_by_one_error_is_reported_for_its_form",
     ],
     "padding in linear attention": [f"{ABSENCE}::test_padding_changes_neither_values_nor_gradients"],
     "left padding and packing": [
         f"{ABSENCE}::test_padding_changes_neither_values_nor_gradients",
-        f"{ABSENCE}::test_packed_sequences_do_not_meet",
+        f"{ABSENCE}::test_packed_sequences_are_independent",
     ],
     "a state in half precision": [
-        "ops/test_precision::test_sums_are_taken_in_float32_at_least",
-        "analysis/test_rounding::test_a_state_in_the_precision_of_its_inputs_is_seen",
+        "ops/test_precision::test_accumulation_dtype_is_at_least_float32",
+        "analysis/test_rounding::test_a_state_in_the_precision_of_its_inputs_is_detected",
     ],
     "a denominator near zero": [
-        f"{GRADIENTS}::test_faint_features_and_shut_gates_keep_finite_gradients",
-        "mechanisms/test_linear::test_features_that_underflow_answer_zero",
+        f"{GRADIENTS}::test_small_features_and_closed_gates_keep_finite_gradients",
+        "mechanisms/test_linear::test_features_that_underflow_give_zero",
         "mechanisms/test_linear::test_faint_float16_features_are_not_lost",
         "analysis/test_totals::test_a_row_s_sum_is_its_denominator",
     ],
     "decay": ["ops/test_decay::test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_gradients"],
     "the triangular solve of the delta rule": [
         "ops/test_delta::test_the_inverse_takes_no_powers",
-        "ops/test_delta::test_keys_that_are_one_or_nearly_one_keep_their_precision",
+        "ops/test_delta::test_equal_and_nearly_equal_keys_keep_precision",
     ],
     "the norm of zero": [
-        "ops/test_delta::test_unit_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient",
+        "ops/test_delta::test_l2_normalized_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient",
         "ops/test_score::test_cosines_of_zero_and_of_faint_vectors_have_finite_gradients",
     ],
     "a tolerance that cannot fail": [
         f"{NUMBERS}::test_errors_against_float64_stay_within_their_limits",
         f"{GRADIENTS}::test_gradients_agree_with_finite_differences",
-        "bench/test_parity::test_a_number_beyond_its_limit_is_named_with_its_place",
-        "test_mutations::test_what_a_seeded_bug_replaces_still_stands_there_once",
+        "bench/test_parity::test_an_exceeded_limit_is_named_with_its_row",
+        "test_mutations::test_the_text_replaced_by_a_seeded_bug_occurs_once",
     ],
     "maps of linear mechanisms": [f"{FORMS}::test_the_map_reproduces_the_output"],
     "the gradient of a fused kernel under vmap": [
-        f"{HERE}::test_attention_is_our_own",
-        "ops/test_blockwise::test_heads_and_examples_are_taken_in_groups_and_give_the_same",
+        f"{HERE}::test_no_fused_attention_kernel_is_used",
+        "ops/test_blockwise::test_heads_and_examples_in_groups_give_the_same",
     ],
 }
 
 JAX = {
     "indexing past the end": [
-        "ops/test_mask::test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end",
-        "modules/test_position::test_a_learned_table_met_beyond_its_end_is_a_named_error_and_never_a_clamp",
+        "ops/test_mask::test_indices_outside_an_array_are_neither_clamped_nor_counted_from_the_end",
+        "modules/test_position::test_positions_beyond_a_learned_table_raise_an_error_and_are_never_clamped",
         "tasks/text/test_transduction::test_ids_are_below_the_vocabularies",
-        "tasks/text/test_transduction::test_loss_is_the_mean_over_tokens_and_padding_changes_nothing",
+        "tasks/text/test_transduction_scores::test_loss_is_the_mean_over_tokens_and_padding_changes_nothing",
     ],
     "writing past the end": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
     "slices out of range": [f"{FORMS}::test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form"],
     "32 bits": [
         "tasks/base/test_checks::test_seeds_of_32_bits",
-        "training/test_config::test_what_cannot_work_is_refused_naming_the_field",
+        "training/test_config::test_invalid_values_are_refused_naming_the_field",
     ],
     "the gradient of where": ["ops/test_precision::test_a_quotient_by_zero_is_zero_with_zero_gradient"],
-    "broadcasting": [f"{HERE}::test_what_the_tests_run_under"],
+    "broadcasting": [f"{HERE}::test_tests_run_under_strict_promotion_and_key_checks"],
     "random numbers by precision": ["ops/test_feature::test_random_features_are_the_same_in_every_precision"],
     "raising inside a trace": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
     "operations counted by the compiler": [
         f"{NUMBERS}::test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count",
-        "analysis/test_roofline::test_loops_count_with_their_rounds_and_branches_by_the_dearest",
+        "analysis/test_roofline::test_loops_count_by_iterations_and_branches_by_the_most_expensive",
     ],
-    "silent promotion": [f"{HERE}::test_what_the_tests_run_under"],
+    "silent promotion": [f"{HERE}::test_tests_run_under_strict_promotion_and_key_checks"],
     "a key used twice": [
-        f"{HERE}::test_what_the_tests_run_under",
+        f"{HERE}::test_tests_run_under_strict_promotion_and_key_checks",
         "models/test_transformer::test_dropout_differs_by_its_key_and_uses_no_key_twice",
     ],
     "what changes, what is trained and what is tied in a module": [
-        f"{HERE}::test_a_module_holds_parameters_and_nothing_else_that_changes",
-        "modules/test_block::test_tied_scores_are_products_with_the_vectors_read",
+        f"{HERE}::test_a_module_has_no_state_besides_parameters",
+        "modules/test_block::test_tied_logits_are_products_with_the_embeddings",
     ],
-    "statistics of batches": [f"{HERE}::test_no_file_uses_what_goes_wrong_in_silence"],
+    "statistics of batches": [f"{HERE}::test_error_prone_functions_are_not_used"],
     "time taken before the answer is there": [
-        "analysis/test_measure::test_turns_alternate_after_a_round_that_does_not_count",
-        "training/test_loop::test_the_seconds_of_a_step_hold_no_compilation",
+        "analysis/test_measure::test_timings_alternate_after_a_warm_up_round",
+        "training/test_loop::test_the_time_of_a_step_excludes_compilation",
     ],
     "lanes against single runs": ["training/test_state::test_lanes_equal_single_runs"],
     "bits on other machines": [
         "training/test_loop::test_interrupted_and_resumed_gives_the_same_bits_and_the_same_record"
     ],
-    "keys of another kind": [f"{HERE}::test_keys_are_threefrys"],
+    "keys of another kind": [f"{HERE}::test_keys_use_threefry"],
     "the fourth NaN": [
-        f"{HERE}::test_no_file_uses_what_goes_wrong_in_silence",
-        "training/test_state::test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on",
+        f"{HERE}::test_error_prone_functions_are_not_used",
+        "training/test_state::test_a_lane_that_diverges_is_frozen_and_others_continue",
     ],
     "two classes that are one structure": [
-        "ops/test_tree::test_classes_and_static_fields_are_told_apart",
-        "ops/test_tree::test_no_two_masks_are_one_to_a_jitted_function",
+        "ops/test_tree::test_classes_and_static_fields_are_distinguished",
+        "ops/test_tree::test_different_masks_are_different_to_jit",
     ],
-    "a mean over no tokens": ["tasks/text/test_transduction::test_no_tokens_give_zero_and_not_nan"],
+    "a mean over no tokens": ["tasks/text/test_transduction_scores::test_no_tokens_give_zero_and_not_nan"],
 }
 
 FILES = {
     "pickle in data, archives that lead out of their folder, downloads that change": [
-        f"{HERE}::test_nothing_that_was_read_is_run",
-        "data/io/test_arrays::test_objects_are_refused_and_never_made",
-        "data/io/test_archives::test_a_name_that_leads_out_is_refused",
-        "data/io/test_archives::test_what_the_data_filter_of_tarfile_refuses_is_refused_here",
+        f"{HERE}::test_no_data_is_executed",
+        "data/io/test_arrays::test_object_arrays_are_refused_without_unpickling",
+        "data/io/test_archives::test_path_traversal_is_refused",
+        "data/io/test_archives::test_everything_refused_by_the_tarfile_data_filter_is_refused",
         "data/io/test_published::test_an_altered_file_is_refused_with_path_and_hashes",
     ],
 }
@@ -159,7 +159,7 @@ def test_every_row_has_a_test(row, tests):
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
 @pytest.mark.parametrize("block", [None, 4])
-def test_masks_upon_masks_do_not_overflow_in_half_precision(block, dtype):
+def test_several_masks_do_not_overflow_in_half_precision(block, dtype):
     # Each mask added as a large negative number would be twice or thrice that number, which is −∞; and −∞ + ∞ is NaN.
     mechanism = Softmax(block=block)
     q, k, v, _ = inputs(mechanism, 9, dtype=dtype)
@@ -179,13 +179,13 @@ def test_masks_upon_masks_do_not_overflow_in_half_precision(block, dtype):
     np.testing.assert_allclose(y[1:][rows].astype(float), expected, atol=0.03)
 
 
-def test_a_window_of_one_is_the_token_itself():
+def test_a_window_of_one_contains_only_the_token():
     q, k, v, _ = inputs(Softmax(), 6)
     np.testing.assert_allclose(attend(Softmax(), q, k, v, Window(1, 1)), v, atol=1e-6)
 
 
 @every
-def test_a_mechanism_takes_one_head_and_nothing_that_looks_like_one(name):
+def test_inputs_with_extra_axes_are_refused(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     mask = Causal() if refusal(mechanism, KeyPadding(np.ones(4, bool))) else KeyPadding(np.ones(4, bool))
@@ -212,13 +212,13 @@ def sources(*folders):
     return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-def test_attention_is_our_own():
+def test_no_fused_attention_kernel_is_used():
     """No fused kernel of another's stands below a mechanism; as a peer in benchmarks one may."""
     rooms = [f"attnlab/{room}" for room in ("ops", "mechanisms", "modules", "models")]
     assert not [path for path in sources(*rooms) if "dot_product_attention" in path.read_text()]
 
 
-def test_no_file_uses_what_goes_wrong_in_silence():
+def test_error_prone_functions_are_not_used():
     for path in sources("attnlab", "experiments", "benchmarks"):
         text = path.read_text()
         for word in ("BatchNorm", "apply_if_finite", "jnp.empty("):
@@ -282,7 +282,7 @@ def unsafe_call(node, given):
         yield "shell=True"
 
 
-def test_nothing_that_was_read_is_run():
+def test_no_data_is_executed():
     found = {
         (path.relative_to(ROOT).as_posix(), what)
         for path in sources("attnlab", "experiments", "benchmarks", "notebooks")
@@ -310,15 +310,15 @@ import_module("torch"); model.eval()
 
 
 @pytest.mark.parametrize("line", [line for line in UNSAFE.replace("\n", "; ").split("; ") if line])
-def test_each_way_of_running_what_was_read_is_seen(line):
+def test_every_way_to_execute_data_is_detected(line):
     assert [*unsafe(ast.parse(line))]
 
 
-def test_what_runs_nothing_is_let_pass():
+def test_safe_code_is_accepted():
     assert [*unsafe(ast.parse(SAFE))] == []
 
 
-def test_what_the_tests_run_under():
+def test_tests_run_under_strict_promotion_and_key_checks():
     assert jax.config.jax_numpy_rank_promotion == "raise"
     rooms = (ROOT / "tests" / "conftest.py").read_text()
     assert 'jax.numpy_dtype_promotion("strict"' in rooms
@@ -327,12 +327,12 @@ def test_what_the_tests_run_under():
         jnp.ones((3, 1)) - jnp.ones(3)
 
 
-def test_keys_are_threefrys():
+def test_keys_use_threefry():
     assert jax.config.jax_default_prng_impl == "threefry2x32"
 
 
 @pytest.mark.parametrize("name", ["softmax", "hedgehog", "linformer", "gated-delta"])
-def test_a_module_holds_parameters_and_nothing_else_that_changes(name):
+def test_a_module_has_no_state_besides_parameters(name):
     from flax import nnx
 
     from attnlab.modules.attention import Attention

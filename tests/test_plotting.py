@@ -11,7 +11,7 @@ def opened(png):
     return np.asarray(Image.open(BytesIO(png)).convert("RGB")).astype(int)
 
 
-def test_images_of_three_kinds_stand_side_by_side():
+def test_images_of_three_kinds_are_in_a_row():
     black = np.zeros((4, 4, 1), np.uint8)
     red = np.tile(np.array([1.0, 0, 0]), (4, 4, 1))
     picture = opened(grid([black, red, np.full((4, 4), 255, np.uint8)], columns=2))
@@ -25,7 +25,7 @@ def test_images_of_three_kinds_stand_side_by_side():
     assert colours == [[0, 0, 0], [255, 0, 0], [255, 255, 255], [255, 255, 255]]
 
 
-def test_numbers_are_not_stretched():
+def test_numbers_keep_their_range():
     grey = opened(grid([np.full((4, 4), 0.5)]))
     middle = grey[grey.shape[0] // 2, grey.shape[1] // 2]
     assert abs(middle - 128).max() <= 2

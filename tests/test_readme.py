@@ -8,7 +8,7 @@ README = (ROOT / "README.md").read_text()
 DOCS = "\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
 
 
-def test_there_is_one_test_command_and_ci_takes_it_from_here():
+def test_ci_uses_the_test_command_of_the_readme():
     commands = re.findall(r"^    (.*\.venv-test/.*)$", README, re.M)
     assert len(commands) == 2
     assert commands[0].startswith("python3 -m venv --clear .venv-test && ")
@@ -17,7 +17,7 @@ def test_there_is_one_test_command_and_ci_takes_it_from_here():
     assert all(len(command) <= 104 for command in commands)
 
 
-def test_it_is_a_page_that_one_reads():
+def test_it_is_one_short_page():
     assert len(README.encode()) <= 9_000
     for path in ("command-line", "data", "reproducibility", "results"):
         assert f"(docs/{path}.md)" in README
@@ -43,7 +43,7 @@ def test_its_python_runs(tmp_path, monkeypatch):
     assert scope["map"].shape == (10, 10)
 
 
-def test_nothing_says_where_it_was_made():
+def test_no_file_contains_local_paths():
     # Written apart, so that this file does not find itself.
     unwanted = ["/" + "work/", "index" + "-url", "find" + "-links", "/" + "root/"]
     for path in ROOT.rglob("*"):

@@ -71,7 +71,7 @@ def test_verdicts_are_those_of_the_results_or_of_the_docstring(row):
 
 
 @each_row
-def test_what_is_measured_again_is_marked(row):
+def test_remeasured_values_are_marked(row):
     marks = re.findall(r"\*\*To be measured again:\*\* (.*?)\.\s", section(row), re.S)
     for value in row["values"]:
         again = any(mark.startswith("all values") or value["mechanism"] in re.split(r"[ ,]+", mark) for mark in marks)
@@ -106,7 +106,7 @@ def test_no_value_is_outside_its_scale():
         assert all(low <= value[end] <= high for value in row["values"] for end in ("low", "mean", "high")), row["task"]
 
 
-def test_the_alternative_text_says_the_answer():
+def test_the_alternative_text_states_the_answer():
     alt = re.search(r'alt="([^"]*)"', README)[1]
     assert DRAW["texts"](ROWS)["answer"].replace("\n", " ") in alt
     groups = [DRAW["group"](row) for row in ROWS]

@@ -12,12 +12,12 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES = {"softmax": 1, "linear": 2, "gated-linear": 3}
 
 
-def test_what_is_begun_is_meant():
+def test_nearest_prefers_names_with_this_prefix():
     assert registry.nearest("elu", ["relu", "elu+1"]) == "elu+1"
     assert registry.nearest("soft", ["sort", "softmax-blockwise", "softmax"]) == "softmax"
 
 
-def test_pick_gives_what_is_there():
+def test_pick_returns_known_values():
     assert registry.pick(NAMES, "linear", "model.mechanism") == 2
 
 
@@ -64,7 +64,7 @@ def test_every_registry_has_its_place_and_is_exported(place):
 
 
 @pytest.mark.parametrize("place", registry.PLACES)
-def test_an_unknown_name_of_a_registry_is_answered_with_the_nearest_and_the_known(place):
+def test_an_unknown_name_of_a_registry_lists_the_nearest_and_the_known(place):
     table = registry.table(place)
     name = next(iter(table))
     with pytest.raises(KeyError) as missing:
@@ -80,7 +80,7 @@ def test_an_unknown_name_of_a_registry_is_answered_with_the_nearest_and_the_know
 
 
 @pytest.mark.parametrize("place", registry.PLACES)
-def test_a_list_tells_the_names_of_a_registry_apart(place):
+def test_list_lines_of_a_registry_are_distinct(place):
     table = registry.table(place)
     assert len({registry.first_line(value) for value in table.values()}) == len(table)
 
@@ -89,20 +89,20 @@ def test_every_registry_can_be_listed():
     assert {*KINDS} == {place.lower() for place in registry.PLACES} | {"experiments"}
 
 
-def test_rooms_come_on_first_use():
+def test_rooms_are_imported_on_first_use():
     assert attnlab.ops.mask.Causal()
     with pytest.raises(AttributeError, match="kitchen"):
         attnlab.kitchen  # noqa: B018
 
 
-def test_the_package_costs_nothing_to_import():
+def test_importing_the_package_is_fast():
     heavy = "{'jax', 'numpy', 'tyro', 'rich', 'argparse', 'dataclasses'}"
     code = f"import sys; import attnlab; print(sorted({heavy} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert answer.stdout == "[]\n", answer.stderr
 
 
-def test_the_version_stands_in_one_place():
+def test_the_version_is_defined_once():
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -104,7 +104,7 @@ def ours(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(HOUSE).as_posix())
-def test_arrows_only_go_down(path):
+def test_rooms_import_only_rooms_below(path):
     room = room_of(name_of(path))
     below, libraries = ROOMS[room]
     for module in ours(path):
@@ -188,7 +188,7 @@ def test_imports_stay_light(statement, absent):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.py")), ids=lambda path: path.stem)
-def test_every_experiment_says_its_claim_command_minutes_and_number_and_loads(path):
+def test_every_experiment_documents_its_claim_and_command_and_loads(path):
     from attnlab.lab.study.load import load_study
 
     document = ast.get_docstring(ast.parse(path.read_text()))
@@ -204,7 +204,7 @@ def test_every_experiment_says_its_claim_command_minutes_and_number_and_loads(pa
     "name",
     ["g2p", "vit_vs_cnn", "cora", "spoken_digits", "shakespeare_larger", "bert", "sagan", "detr", "long_range"],
 )
-def test_linear_attention_is_one_field_away_in_every_system(name):
+def test_one_override_selects_linear_attention_in_every_system(name):
     from attnlab.lab.study.load import load_study
     from attnlab.lab.study.overrides import apply
     from attnlab.mechanisms import MECHANISMS

@@ -12,28 +12,28 @@ TESTS = Path(__file__).parent
 
 
 @pytest.mark.parametrize("name", [*DEFAULT, *(file.removeprefix("tests/") for file in FILES)])
-def test_what_it_names_exists(name):
+def test_every_listed_test_exists(name):
     file, _, test = name.partition("::")
     assert f"def {test}" in (TESTS / file).read_text()
 
 
-def test_tests_that_share_something_are_of_one_group():
+def test_tests_with_shared_state_are_in_one_group():
     contract = "tests/mechanisms/test_contract_forms.py::test_it"
     names = ("softmax", "2-short-convolution", "None-short-convolution", "13-softmax")
     assert [group(f"{contract}[{name}]") for name in names] == ["softmax", *["short-convolution"] * 2, "softmax"]
-    assert group("tests/faults/test_faults.py::test_a_few_cases_hold[kill]") == "faults"
+    assert group("tests/faults/test_faults.py::test_a_few_cases_of_each_fault[kill]") == "faults"
     assert group(f"{FILES[0]}::test_it[a]") == FILES[0]
     assert group("tests/ops/test_mask.py::test_it[a]") == "tests/ops/test_mask.py::test_it[a]"
 
 
-def test_each_has_a_case_that_runs_by_default(request):
+def test_every_listed_test_has_a_default_case(request):
     """Among the tests that were collected: all of them in a run of the whole suite."""
     assert not request.config.stash[LEFT]
 
 
-def test_a_grid_whose_cases_are_all_left_out_is_found():
+def test_a_grid_without_default_cases_is_detected():
     class Item:
-        nodeid = "tests/test_notebooks.py::test_a_notebook_runs_and_draws_what_it_shows[renamed]"
+        nodeid = "tests/test_notebooks.py::test_a_notebook_runs_and_draws_its_figures[renamed]"
         callspec = type("Call", (), {"id": "renamed", "params": {"name": "renamed"}})
 
         def add_marker(self, mark):

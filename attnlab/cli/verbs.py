@@ -44,6 +44,10 @@ class Verb:
             raise ValueError(f"{empty}: a value is missing")
         try:
             given, left = parser.parse_known_intermixed_args(arguments)
+        except ValueError:
+            # While options and positionals mix, argparse names the missing options alone. This error names all.
+            parser.parse_known_args(arguments)
+            raise
         except SystemExit as leaving:  # --help
             return int(leaving.code or 0)
         if left:

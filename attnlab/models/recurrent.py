@@ -22,7 +22,7 @@ from attnlab.ops.layer import dropout, split_keys
 
 @dataclass(frozen=True)
 class RecurrentLanguage(metaclass=Documented):
-    """Configuration of a recurrent language model without attention.
+    """Configuration of a recurrent language model (RNN, GRU or LSTM) without attention.
 
     It is called, trained and decoded like `Language`.
 

@@ -96,8 +96,13 @@ class Seq2Seq(metaclass=Documented):
     @property
     def line(self) -> str:
         """A one-line description for a list of models."""
-        kinds = {None: "only the encoder's last state", "bahdanau": "attention before each step of the decoder"}
-        return f"recurrent, {kinds.get(self.attention, 'attention after each step of the decoder')}"
+        cell = f"{'bidirectional ' if self.bidirectional else ''}{self.cell.upper()}"
+        use = {
+            None: "without attention: the decoder reads the encoder's last state",
+            "bahdanau": "with attention before each step of the decoder (Bahdanau et al. 2015)",
+            "luong": "with attention after each step of the decoder (Luong et al. 2015)",
+        }
+        return f"Recurrent encoder-decoder ({cell}) {use[self.attention]}."
 
     @property
     def symbols(self) -> int:

@@ -30,7 +30,7 @@ def test_a_batch_costs_as_many_times_its_example_and_a_gradient_about_three_time
     assert 2.5 <= both / one <= 3.5
 
 
-def test_the_count_agrees_with_the_compilers_where_there_is_no_loop():
+def test_the_count_equals_that_of_the_compiler_without_loops():
     f = lambda a, b: jnp.tanh(a @ b) @ b.T
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((64, 32), (32, 48))]
     counted = jax.jit(f).lower(*shapes).compile().cost_analysis()["flops"]
@@ -43,7 +43,7 @@ def test_sizes_and_parameters():
     assert cost.size(tree) == 24 + 8
 
 
-def test_what_runs_as_often_as_it_says_is_counted_so():
+def test_declared_trip_counts_are_used():
     x, n = jnp.ones(12), jnp.int32(3)
     loop = lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: x * 2, x)
     assert cost.flops(loop, x, n) == 12  # of unknown length
@@ -67,7 +67,7 @@ def test_what_runs_as_often_as_it_says_is_counted_so():
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
-def test_what_is_counted_grows_as_a_mechanism_declares(name):
+def test_counted_flops_grow_as_declared(name):
     """Long or short: by panels laid out one by one, by loops over blocks whose number a trace does not show, or whole.
 
     Blocks are met whole where one of their pairs may, so that up to some 2.7 times the pairs that may are computed.

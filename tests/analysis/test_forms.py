@@ -18,7 +18,7 @@ def right():
     return forms.agreement(Sum(), T, 4, 6)
 
 
-def test_what_is_one_mechanism_agrees_to_rounding(right):
+def test_forms_of_one_mechanism_agree_to_rounding(right):
     assert list(right) == list(forms.KINDS)
     assert all(value is not None and value < 1e-12 for value in worst(right).values())
 
@@ -31,22 +31,22 @@ def test_every_form_is_compared_at_one_token_and_at_many(right):
     assert list(right["padding"])[1:] == [f"block {b}, {at}" for b in (None, 7) for at in ("before", "between")]
 
 
-def test_off_by_one_in_one_form_shows_in_that_form():
+def test_an_off_by_one_error_is_reported_for_its_form():
     found = forms.agreement(Late(), T, 4, 6, ("causal", "extend"))
     assert found["causal"]["block 7"] > 0.1
     assert found["extend"]["in 3 parts"] > 0.1
     assert found["causal"]["block None, T=1"] == 0
 
 
-def test_a_state_of_few_digits_shows_because_inputs_have_all_of_theirs():
+def test_a_low_precision_state_is_detected():
     assert worst(forms.agreement(Coarse(), T, 4, 6, ("extend",)))["extend"] > 1e-4
 
 
-def test_padding_that_reaches_the_state_shows():
+def test_padding_in_the_state_is_detected():
     assert worst(forms.agreement(Leaky(), T, 4, 6, ("padding",)))["padding"] > 0.1
 
 
-def test_a_form_that_is_not_there_is_none_and_never_zero(right):
+def test_a_missing_form_is_none_and_not_zero(right):
     found = forms.agreement(Mean(), T, 4, 6)
     assert set(found["causal"].values()) == set(found["extend"].values()) == {None}
     assert found["padding"]["attend, after"] < 1e-12
@@ -64,7 +64,7 @@ def test_nan_is_never_agreement():
         forms.difference(np.zeros(2), np.zeros((1, 2)))
 
 
-def test_what_jax_lacks_is_no_refusal():
+def test_a_not_implemented_error_of_jax_is_no_refusal():
     def missing(x):
         return jax.lax.platform_dependent(x, tpu=lambda x: x)
 
@@ -73,13 +73,13 @@ def test_what_jax_lacks_is_no_refusal():
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_64_bits_are_left_as_they_were(before):
+def test_the_x64_setting_is_restored(before):
     with jax.enable_x64(before):
         forms.agreement(Sum(), 3, 4, 6, ("extend",))
         assert jax.config.jax_enable_x64 is before
 
 
-def test_inputs_have_every_digit_and_fit_any_mechanism():
+def test_inputs_use_full_precision_and_fit_any_mechanism():
     q, k, v, extra = inputs.draw(Mean(), 5, 4, 6)
     assert (q.shape, k.shape, v.shape, extra["w"].shape) == ((5, 4), (5, 4), (5, 6), (4,))
     assert np.any(q != q.astype(np.float32))

@@ -6,7 +6,7 @@ from attnlab.analysis import measure
 from attnlab.analysis.measure import Program, Spread
 
 
-def test_turns_alternate_after_a_round_that_does_not_count():
+def test_timings_alternate_after_a_warm_up_round():
     order = []
     programs = {name: Program(run=lambda name=name: order.append(name)) for name in "abc"}
     seconds = measure.timed(programs, 3)
@@ -16,7 +16,7 @@ def test_turns_alternate_after_a_round_that_does_not_count():
         measure.timed(programs, 0)
 
 
-def test_a_compiled_program_knows_what_it_costs():
+def test_costs_of_a_compiled_program():
     a = np.ones((64, 32), np.float32)
     program = measure.compiled(lambda a: jnp.exp(a @ a.T), a)
     assert program.flops == 2 * 64 * 64 * 32 + 64 * 64
@@ -26,12 +26,12 @@ def test_a_compiled_program_knows_what_it_costs():
     np.testing.assert_allclose(program.answer(), np.exp(a @ a.T), rtol=1e-5)
 
 
-def test_ratios_are_taken_turn_by_turn():
+def test_ratios_are_computed_per_round():
     # The machine slows tenfold from turn to turn; the ratio stays.
     assert measure.times_faster([1.0, 10.0, 100.0], [2.0, 20.0, 200.0]) == Spread(2.0, 2.0, 2.0)
 
 
-def test_this_machine():
+def test_hardware_of_this_machine():
     here = measure.machine(n=256, megabytes=4, repeat=2)
     assert 1e8 < here.flops < 1e16
     assert 1e8 < here.bandwidth < 1e14

@@ -29,7 +29,7 @@ def test_a_square_product_in_bfloat16_has_an_intensity_of_a_third_of_its_side(n)
     assert A100.side(product(n).intensity) == ("compute" if n >= 468 else "memory")
 
 
-def test_an_elementwise_product_never_gets_off_the_slope():
+def test_an_elementwise_product_is_always_memory_bound():
     for n in (64, 4096):
         x = jax.ShapeDtypeStruct((n, n), jnp.bfloat16)
         (found,) = kinds(operations(jnp.multiply, x, x))
@@ -37,7 +37,7 @@ def test_an_elementwise_product_never_gets_off_the_slope():
         assert A100.side(found.intensity) == "memory"
 
 
-def test_loops_count_with_their_rounds_and_branches_by_the_dearest():
+def test_loops_count_by_iterations_and_branches_by_the_most_expensive():
     a = jnp.ones((4, 4))
     found = operations(lambda x: jax.lax.scan(lambda c, _: (c @ a, None), x, length=5)[0], a)
     (dot,) = [each for each in found if each.name == "dot_general"]
@@ -46,13 +46,13 @@ def test_loops_count_with_their_rounds_and_branches_by_the_dearest():
     assert [each.sizes for each in operations(branch, a) if each.name == "dot_general"] == [(1, 4, 4, 4)]
 
 
-def test_views_move_nothing_and_copies_do():
+def test_views_move_no_bytes_and_copies_do():
     x = jnp.ones((4, 6), jnp.float32)
     assert kinds(operations(lambda x: x.reshape(24)[None], x)) == []
     assert kinds(operations(lambda x: x.astype(jnp.bfloat16), x)) == [Kind("moves", 1, 0, 24 * 4 + 24 * 2)]
 
 
-def test_every_operation_of_a_layer_falls_somewhere():
+def test_every_operation_of_a_layer_is_classified():
     T, D, H = 64, 32, 4
     layer = jax.eval_shape(lambda: Attention(jax.random.key(0), D, H, Softmax()))
     x = jax.ShapeDtypeStruct((T, D), jnp.float32)
@@ -65,7 +65,7 @@ def test_every_operation_of_a_layer_falls_somewhere():
     assert {A100.side(kind.intensity) for kind in found.values()} == {"memory"}
 
 
-def test_a_machine_must_be_able_to_do_something():
+def test_a_machine_needs_a_bandwidth_above_zero():
     with pytest.raises(ValueError, match="bandwidth=0 must be a finite number above 0"):
         Machine("none", 1e12, 0)
     assert intensity(5, 0) == float("inf")

@@ -29,7 +29,7 @@ def look(mechanism, q, k, mask=Full(), **given):
     return np.asarray(jax.jit(lambda q, k, given: call_scores(mechanism, q, k, mask, **given))(q, k, given))
 
 
-def test_softmax_of_its_scores_is_the_map_of_a_softmax_model():
+def test_softmax_of_scores_equals_the_attention_map():
     config = Seq2Seq(width=4, attention="bahdanau", cell="rnn")
     model = filled(config, PAIRS)
     scored, drawn = (seen(model, *PAIR)["cross"] for seen in (scores, attention_maps))
@@ -40,7 +40,7 @@ def test_softmax_of_its_scores_is_the_map_of_a_softmax_model():
     assert np.isfinite(scored[:, :, :3, :4]).all()
 
 
-def test_the_token_of_a_class_stands_in_front_and_meets_what_is_kept():
+def test_the_class_token_is_first_and_attends_to_kept_tokens():
     config, shape = Classifier(width=4, heads=1, layers=1, pool="token"), Classes(Tokens(9, 6), 3)
     inputs = filled(config, shape), SOURCE, SOURCE != 0
     scored, drawn = (seen(*inputs)["encoder"] for seen in (scores, attention_maps))
@@ -59,7 +59,7 @@ def test_the_token_of_a_class_stands_in_front_and_meets_what_is_kept():
     ],
     ids=["cosine", "alibi", "convolved", "convolved-turned"],
 )
-def test_softmax_of_a_call_s_scores_is_its_map(mechanism, position):
+def test_softmax_of_the_scores_of_a_call_equals_its_map(mechanism, position):
     q, k, _, extra = inputs(mechanism, 5)
     bias = jax.tree.map(lambda leaf: leaf[1], POSITIONS[position].bias(2))
     given = {"bias": bias, "keep": np.array([True, False, True, True, True]), **extra}
@@ -68,13 +68,13 @@ def test_softmax_of_a_call_s_scores_is_its_map(mechanism, position):
     np.testing.assert_allclose(found(q, k, **given), expected(q, k, **given), atol=1e-6)
 
 
-def test_of_another_mechanism_they_are_those_it_would_have_as_softmax():
+def test_scores_of_another_mechanism_are_those_of_softmax():
     q, k, _, _ = inputs(Linear(), 4)
     one, other = (look(mechanism, q, k) for mechanism in (Linear(), Softmax()))
     np.testing.assert_array_equal(one, other)
 
 
-def test_with_rotary_positions_they_are_those_it_would_have_as_softmax():
+def test_scores_with_rotary_positions_are_those_of_softmax():
     shape = Classes(Tokens(9, 6), 3)
     configs = [Classifier(width=8, heads=2, layers=1, mechanism=m, position=Rotary()) for m in (Linear(), Softmax())]
     one, other = (scores(filled(config, shape), SOURCE, SOURCE != 0)["encoder"] for config in configs)
@@ -90,7 +90,7 @@ def test_a_window_is_no_part_of_the_mask():
     np.testing.assert_allclose(found, np.where(allowed, q @ k.T / 2, -np.inf), rtol=1e-5)
 
 
-def test_what_the_mask_and_padding_forbid_is_minus_infinity():
+def test_masked_scores_are_minus_infinity():
     q, k, _, _ = inputs(Softmax(), 4)
     keep = np.array([True, True, False, True])
     found = look(Linear(), q, k, Causal(), keep=keep)
@@ -100,7 +100,7 @@ def test_what_the_mask_and_padding_forbid_is_minus_infinity():
     np.testing.assert_array_equal(np.isneginf(fewer), ~(np.tril(np.ones((4, 4), bool))[2:] & keep))
 
 
-def test_what_asks_no_keys_has_none():
+def test_a_mechanism_without_keys_has_no_scores():
     mechanism = MECHANISMS["synthesizer"].sized(4)
     q, k, _, extra = inputs(mechanism, 4)
     found = look(mechanism, q, k, Causal(), **extra)
@@ -108,7 +108,7 @@ def test_what_asks_no_keys_has_none():
     assert np.isneginf(found[0, 1:]).all()
 
 
-def test_a_score_that_learned_something_for_every_position_is_its_own():
+def test_a_score_with_parameters_per_position_is_used():
     mechanism = Softmax(score=location, length=9)
     q, k, _, extra = inputs(mechanism, 4)
     at = np.arange(2, 6, dtype=np.int32)

@@ -19,7 +19,7 @@ def test_the_effective_rank_of_known_singular_values():
     np.testing.assert_allclose(effective_rank(maps), [expected, expected, 2, 1], rtol=1e-12)
 
 
-def test_what_has_no_rank():
+def test_matrices_without_a_rank():
     maps = np.stack([np.zeros((2, 3)), np.full((2, 3), NAN), np.full((2, 3), np.inf), np.ones((2, 3))])
     np.testing.assert_allclose(effective_rank(maps), [NAN, NAN, NAN, 1])
 
@@ -51,7 +51,7 @@ def test_the_entropy_is_at_most_that_of_equal_weights(weights):
     assert np.all(found[both] >= 0)
 
 
-def test_the_most_that_a_mask_allows():
+def test_the_largest_entropy_and_rank_under_a_mask():
     allowed = np.tril(np.ones((3, 3), bool))
     np.testing.assert_allclose(most_entropy(allowed), [0, np.log(2), np.log(3)])
     assert np.isnan(most_entropy(np.zeros((1, 3), bool))).all()
@@ -71,5 +71,5 @@ def test_the_distance_of_rows():
     assert np.isnan(distance(np.full((1, 2), np.inf), np.full((1, 2), np.inf))).all()
 
 
-def test_rows_that_are_undefined_are_left_out_of_a_mean():
+def test_means_exclude_undefined_rows():
     np.testing.assert_array_equal(mean(np.array([[1.0, NAN, 3.0], [NAN] * 3])), [2.0, NAN])

@@ -34,14 +34,14 @@ def test_a_row_s_sum_is_its_denominator(feature):
 
 
 @pytest.mark.parametrize("mechanism", [Softmax(), Local(2, 1), Linear(feature=Favor()), Linear(normalise=False)])
-def test_others_are_seen_as_they_are(mechanism):
+def test_weights_of_mechanisms_without_denominator_are_unchanged(mechanism):
     assert not has_denominator(mechanism)
     q, k, _, extra = inputs(mechanism, 5)
     expected = weights(mechanism, q, k, Causal(), **extra)
     np.testing.assert_array_equal(undivided_weights(mechanism, q, k, Causal(), **extra), expected)
 
 
-def test_those_of_every_attention_that_divides():
+def test_denominators_of_every_attention_that_divides():
     config = Transformer(width=8, heads=2, layers=2, mechanism=Linear(), cross=Softmax())
     model = filled(config, PAIRS)
     found = totals(config, model, *PAIR)
@@ -51,7 +51,7 @@ def test_those_of_every_attention_that_divides():
     assert set(attention_maps(model, *PAIR)) >= set(found)
 
 
-def test_those_of_turned_features_are_of_what_is_counted():
+def test_denominators_with_rotary_features_are_those_of_unrotated_features():
     feature = EluPlusOne()
     mechanism = Linear().with_rotary(Rotary())
     assert has_denominator(mechanism)
@@ -61,7 +61,7 @@ def test_those_of_turned_features_are_of_what_is_counted():
     np.testing.assert_allclose(found, counted, rtol=1e-5)
 
 
-def test_behind_a_short_convolution_they_are_of_what_was_convolved():
+def test_denominators_after_a_short_convolution():
     mechanism = ShortConvolution(Linear(), 2)
     assert has_denominator(mechanism)
     assert not has_denominator(ShortConvolution(Softmax()))
@@ -71,6 +71,6 @@ def test_behind_a_short_convolution_they_are_of_what_was_convolved():
     np.testing.assert_allclose(undivided_weights(mechanism, q, k, Causal(), **extra), expected, rtol=1e-5)
 
 
-def test_a_model_that_divides_by_none():
+def test_a_model_without_denominators():
     config = Transformer(width=8, heads=2, layers=1)
     assert totals(config, filled(config, PAIRS), *PAIR) == {}

@@ -25,7 +25,7 @@ def small(monkeypatch):
 SIZES = ["--lengths", "16,8", "--heads", "2", "--width", "4", "--repeat", "2"]
 
 
-def test_on_the_command_line(small, capfd, tmp_path):
+def test_the_bench_command(small, capfd, tmp_path):
     files = ["--json", str(tmp_path / "b.json"), "--plot", str(tmp_path / "b.png")]
     assert main(["bench", "softmax", *SIZES, "--causal", "--peers", *files]) == 0
     told = capfd.readouterr()
@@ -40,7 +40,7 @@ def test_on_the_command_line(small, capfd, tmp_path):
     assert (tmp_path / "b.png").stat().st_size > 10_000
 
 
-def test_peers_that_are_not_here_are_named_with_the_reason(small, capfd, monkeypatch):
+def test_missing_peers_are_named_with_the_reason(small, capfd, monkeypatch):
     elsewhere = replace(peer(), computes=lambda platform: False)
     monkeypatch.setattr(peers, "PEERS", {"a": peer("no-such-package"), "b": elsewhere, "c": peer("jax")})
     assert main(["bench", "softmax", *SIZES, "--causal", "--peers"]) == 0

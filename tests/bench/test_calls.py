@@ -9,7 +9,7 @@ from tests.bench.stand_ins import attention
 
 
 @pytest.mark.parametrize("mask", ["full", "causal"])
-def test_heads_are_apart_and_the_mask_is_kept(mask):
+def test_heads_are_independent_and_the_mask_is_applied(mask):
     q, k, v, extra = inputs(Softmax(), 9, 3, 4)
     assert np.any(q[0] != q[1])
     y = by_heads(Softmax(), mask)(q, k, v, extra)
@@ -27,14 +27,14 @@ def test_gradients_are_those_of_every_argument():
     assert forward.flops < program.flops
 
 
-def test_a_mask_that_is_refused_has_no_program():
+def test_an_unsupported_mask_has_no_program():
     assert prepare(Sum(), "full", FORWARD, 6, 2, 4) is None
     assert prepare(Mean(), "causal", FORWARD, 6, 2, 4) is None
     assert prepare(Sum(), "causal", FORWARD, 6, 2, 4).answer().shape == (2, 6, 4)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_every_mechanism_can_be_put_on_the_bench(name):
+def test_every_mechanism_can_be_benchmarked(name):
     mechanism = MECHANISMS[name].sized(16)
     given = inputs(mechanism, 16, 2, 8)
     answered = []

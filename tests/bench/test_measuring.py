@@ -24,7 +24,7 @@ def stand_ins(monkeypatch):
     monkeypatch.setattr(peers, "PEERS", {"same": peer(), "other": peer(wrong=0.5)})
 
 
-def test_every_cell_is_measured_in_turns_beside_its_peers(stand_ins):
+def test_every_cell_is_timed_alternating_with_its_peers(stand_ins):
     told = []
     found = list(bench(plan(peers=True), told.append))
     assert [(each.name, each.mask, each.T) for each in found] == [
@@ -44,11 +44,11 @@ def test_every_cell_is_measured_in_turns_beside_its_peers(stand_ins):
     assert found[-1].beside == {}
 
 
-def test_without_being_asked_no_peer_is_called(stand_ins):
+def test_peers_are_only_called_on_request(stand_ins):
     assert all(each.beside == {} for each in bench(plan(lengths=(4,))))
 
 
-def test_what_does_not_fit_into_memory_is_left_out_with_all_that_are_longer(monkeypatch):
+def test_lengths_that_do_not_fit_into_memory_are_left_out_with_longer_ones(monkeypatch):
     monkeypatch.setattr(measuring, "_room", lambda: 1.0)
     found = list(bench(plan(masks=("causal",))))
     assert [(each.name, each.T) for each in found] == [("softmax", 8), ("sum", 8)]

@@ -37,13 +37,13 @@ def changed(**errors):
     return ParityResult("bad", FORMS, ERRORS | errors)
 
 
-def test_what_keeps_every_limit_stands():
+def test_errors_within_all_limits_pass():
     assert GOOD.breaches == []
     assert GOOD.complaint == ""
     assert parity.verdict([GOOD]) == ""
 
 
-def test_a_number_beyond_its_limit_is_named_with_its_place():
+def test_an_exceeded_limit_is_named_with_its_row():
     bad = changed(bfloat16={256: {"full": 3.1e-2, "causal": NAN}})
     assert bad.complaint == "bad: bfloat16 at T=256 (full) 3.1e-02, limit 1.5e-02 and 1 more"
     assert parity.verdict([GOOD, bad]) == f"1 of 2 mechanisms exceed a limit: {bad.complaint}"
@@ -51,7 +51,7 @@ def test_a_number_beyond_its_limit_is_named_with_its_place():
     assert off.complaint == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
 
 
-def test_what_says_why_it_is_unsteady_is_held_to_a_tenth_where_sequences_are_long():
+def test_ill_conditioned_mechanisms_have_a_limit_of_a_tenth_on_long_sequences():
     late = {"float32": {256: {"full": 1e-6}, 1024: {"full": 2e-5}}}
     told = ParityResult("wild", FORMS, late, ill_conditioned="its centre moves")
     assert told.complaint == ""
@@ -71,17 +71,17 @@ def test_what_says_why_it_is_unsteady_is_held_to_a_tenth_where_sequences_are_lon
 
 
 @pytest.mark.parametrize("value", [NAN, float("inf")])
-def test_what_is_not_a_number_breaks_every_limit(value):
+def test_nan_exceeds_every_limit(value):
     assert len(changed(float32={64: {"full": value, "causal": None}}).breaches) == 1
 
 
-def test_nothing_to_compare_is_no_pass():
+def test_no_comparison_is_no_pass():
     nothing = {kind: dict.fromkeys(found) for kind, found in FORMS.items()}
     assert ParityResult("mute", nothing, ERRORS).complaint == "mute: nothing to compare: forms"
     assert ParityResult("ill", trouble="TypeError: a slip").complaint == "ill: TypeError: a slip"
 
 
-def test_the_table_fits_a_hundred_columns_and_shows_what_fails_and_what_is_not_there():
+def test_the_table_fits_a_hundred_columns_and_marks_failed_and_missing_entries():
     bad = ParityResult(
         "softmax-blockwise", FORMS | {"causal": {"attend": 0.5}}, ERRORS | {"float32": {64: {"full": NAN}}}
     )
@@ -115,7 +115,7 @@ def test_lengths_grow_fourfold_up_to_the_longest():
     assert parity.lengths_to(1) == (1,)
 
 
-def test_what_a_mechanism_raises_is_its_trouble_and_not_the_end():
+def test_an_error_of_one_mechanism_does_not_stop_the_others():
     told = []
     found = list(parity.parity({"broken": Broken(), "mute": Mute()}, (4,), told.append))
     assert found[0].trouble == "TypeError: a slip of two lines"
@@ -135,7 +135,7 @@ def small(monkeypatch):
     return known
 
 
-def test_on_the_command_line(small, capfd, tmp_path):
+def test_the_parity_command(small, capfd, tmp_path):
     small(sum=Sum(), late=Late(), mean=Mean())
     file = tmp_path / "parity.json"
     assert main(["parity", "sum", "late", "--length", "16", "--json", str(file)]) == 5
@@ -156,13 +156,13 @@ def test_on_the_command_line(small, capfd, tmp_path):
     assert record["mechanisms"]["late"]["breaches"][0]["limit"] == 1e-10
 
 
-def test_a_state_of_few_digits_leaves_with_5(small, capfd):
+def test_a_low_precision_state_exits_with_5(small, capfd):
     small(narrow=Narrow())
     assert main(["parity", "--length", "256"]) == 5
     assert "narrow: bfloat16 at T=256 (causal)" in capfd.readouterr().err
 
 
-def test_json_on_standard_output_is_alone_there(small, capfd):
+def test_only_json_is_on_standard_output(small, capfd):
     small(mean=Mean())
     assert main(["parity", "--length", "8", "--json"]) == 0
     told = capfd.readouterr()

@@ -12,7 +12,7 @@ from attnlab.ops.score import dot
 from tests.bench.stand_ins import attention, peer
 
 
-def test_a_peer_stands_beside_those_whose_equation_it_computes():
+def test_a_peer_is_paired_with_mechanisms_of_the_same_equation():
     same = lambda mechanism: {name for name, each in peers.PEERS.items() if each.same(mechanism)}
     assert same(Softmax()) == same(MECHANISMS["softmax-blockwise"]) == {"torch", "jax.nn"}
     assert same(Linear()) == {"fast-transformers"}
@@ -20,7 +20,7 @@ def test_a_peer_stands_beside_those_whose_equation_it_computes():
     assert same(Softmax(score=dot)) == same(Linear(normalise=False)) == same(MECHANISMS["delta"]) == set()
 
 
-def test_what_is_not_installed_stands_beside_nothing(monkeypatch):
+def test_a_peer_that_is_not_installed_is_left_out(monkeypatch):
     stand_ins = {"here": peer(), "not here": peer("no-such-package")}
     monkeypatch.setattr(peers, "PEERS", stand_ins)
     assert list(peers.beside(Softmax(), "full")) == ["here"]
@@ -34,7 +34,7 @@ def test_what_is_not_installed_stands_beside_nothing(monkeypatch):
     ("gpu", False, {"jax.nn"}),
     ("tpu", True, {"jax.nn"}),
 ])  # fmt: skip
-def test_what_computes_elsewhere_stands_beside_nothing(platform, cuda, expected, monkeypatch):
+def test_a_peer_on_another_device_is_left_out(platform, cuda, expected, monkeypatch):
     monkeypatch.setattr(peers, "version", lambda package: "1.0")
     monkeypatch.setattr(
         peers, "import_module", lambda name: SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: cuda))
@@ -63,7 +63,7 @@ def test_jax_nn(mask, which):
         ("causal product", "fast_transformers", Linear(feature=FEATURES["identity"], normalise=False)),
     ],
 )
-def test_those_installed_agree_with_ours(name, module, mechanism, which):
+def test_installed_peers_agree_with_attnlab(name, module, mechanism, which):
     pytest.importorskip(module)
     from attnlab.bench.calls import prepare
 

@@ -9,7 +9,7 @@ from tests.bench.stand_ins import measured
 MACHINE = Machine("cpu", 4e11, 1e10)
 
 
-def test_it_draws_a_picture_of_many(tmp_path):
+def test_it_plots_several_mechanisms(tmp_path):
     many = [
         cell
         for n in range(12)
@@ -33,7 +33,7 @@ def test_its_axes_have_plain_numbers(tmp_path, monkeypatch):
     assert all(float(word.replace(",", "")) > 0 for word in words)
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
+def test_an_unwritable_path_is_named(tmp_path):
     (tmp_path / "bench.png").mkdir()
     with pytest.raises(FolderError, match=r"bench\.png"):
         draw(measured(), MACHINE, tmp_path / "bench.png")

@@ -10,7 +10,7 @@ from tests.bench.test_table import shown
 PLAN = BenchConfig({"softmax": Softmax(), "sum": Sum(), "mean": Mean(), "mute": Mute()}, (4, 8), 2, 4, repeat=2)
 
 
-def test_each_takes_the_first_mask_it_honours_and_the_base_is_one():
+def test_each_mechanism_uses_its_first_supported_mask_and_the_base_is_one():
     found = side_by_side(PLAN, "softmax", FORWARD)
     assert [(each.name, each.mask) for each in found[:3]] == [
         ("softmax", "full"),

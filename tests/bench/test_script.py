@@ -11,14 +11,14 @@ from attnlab.bench.script import claim, claim_growth, options, place
 SCRIPTS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
 
 
-def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():
+def test_a_claim_is_checked_by_its_worst_value():
     assert claim("x", [Spread(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: minimum 1.40, expected at least 1.3"
     assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: maximum 1.20")
     assert claim("x", [], least=1) == "–      x: nothing measured"
     assert claim("x", [float("nan")], least=1).startswith("MISSED")
 
 
-def test_a_growth_is_judged_by_its_interval():
+def test_growth_is_checked_by_its_interval():
     lengths = (512, 1024, 2048, 4096)
     kept = claim_growth("x", Growth(1.05, 1.01, 1.1, lengths), most=1.3)
     assert kept == "kept   x: T^1.05 (1.01–1.10), expected an upper end of at most 1.3"
@@ -54,7 +54,7 @@ def test_growth_on_long_texts_is_fitted_over_every_length_and_twice_the_longest(
     assert claim_growth("growth of linear with T", fit, most=1.3) in capsys.readouterr().out.splitlines()
 
 
-def test_a_script_measures_all_of_its_mechanisms_or_those_asked_for(monkeypatch, capsys):
+def test_a_script_measures_all_or_the_requested_mechanisms(monkeypatch, capsys):
     given = lambda *words: monkeypatch.setattr("sys.argv", ["bench.py", *words])
     given()
     assert options("", [1], 3, ["linear", "window"]).mechanisms == ["linear", "window"]
@@ -68,7 +68,7 @@ def test_a_script_measures_all_of_its_mechanisms_or_those_asked_for(monkeypatch,
     assert "invalid choice: 'wind'" in capsys.readouterr().err
 
 
-def test_results_stand_beside_the_script():
+def test_results_are_written_next_to_the_script():
     assert place("benchmarks/softmax.py", "json") == Path("benchmarks/results/softmax.json")
 
 

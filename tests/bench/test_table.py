@@ -33,11 +33,11 @@ def test_time_memory_and_peers():
     assert "67.1 MB" in next(line for line in memory if line.startswith("softmax"))
 
 
-def test_no_table_of_peers_where_there_are_none():
+def test_without_peers_there_is_no_table_of_peers():
     assert len(tables(measured(), MACHINE)) == 4
 
 
-def test_the_roof_is_what_the_intensity_allows():
+def test_the_roofline_follows_from_intensity():
     (last,) = measured(lengths=(4096,))
     # 256 T² operations over 1,024 T bytes; 256 T² in T² nanoseconds.
     assert last.intensity == 1024

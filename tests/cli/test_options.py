@@ -44,6 +44,6 @@ def test_every_documented_match_is_found(command):
         assert list(matched(study, LEDGER).experiments) == list(study.variants())
 
 
-def test_commands_are_found():
+def test_documented_commands_are_found():
     assert len(COMMANDS) > 70
     assert ("vit_vs_cnn.py", "task=figures") in COMMANDS

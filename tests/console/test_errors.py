@@ -20,7 +20,7 @@ def test_a_signal_s_code_is_no_error():
     assert explain(error)[0].startswith("attnlab: error: ")
 
 
-def test_a_refusal_of_ours_is_the_user_s_to_mend():
+def test_a_value_error_of_attnlab_is_a_usage_error():
     with pytest.raises(ValueError) as refusal:  # noqa: PT011
         Train(steps=0)
     assert explain(refusal.value)[1] == 2
@@ -29,7 +29,7 @@ def test_a_refusal_of_ours_is_the_user_s_to_mend():
     assert explain(refusal.value)[1] == 1
 
 
-def test_what_is_not_to_be_had_is_no_internal_error():
+def test_missing_resources_are_no_internal_errors():
     assert explain(MemoryError()) == (
         "attnlab: error: out of memory (MemoryError); reduce the batch size, or use shorter or fewer examples", 2
     )  # fmt: skip
@@ -37,7 +37,7 @@ def test_what_is_not_to_be_had_is_no_internal_error():
     assert explain(ConnectionResetError("gone"))[1] == 1
 
 
-def test_a_refusal_is_one_line_that_steers_no_terminal():
+def test_messages_are_one_line_without_control_characters():
     line, code = explain(Coded("a\x1b[2J\nb" + "c" * 10_000 + " must be"))
     assert (code, line[:20], line[-8:]) == (3, "attnlab: error: a␛[2", " must be")
     assert len(line) < 5000

@@ -10,7 +10,7 @@ TURNING = [chr(n) for n in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))]
 
 
 @given(st.text())
-def test_nothing_that_steers_a_terminal_is_left_and_the_rest_stays(text):
+def test_control_characters_are_escaped_and_the_rest_is_kept(text):
     shown = plain(text)
     assert not any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in shown)
     assert not set(TURNING) & set(shown)
@@ -21,7 +21,7 @@ def test_nothing_that_steers_a_terminal_is_left_and_the_rest_stays(text):
 
 
 @pytest.mark.parametrize("letter", [*map(chr, [*range(0x20), *range(0x7F, 0xA0)]), *TURNING, "\u2028", "\u2029"])
-def test_each_control_and_each_override_is_shown(letter):
+def test_every_control_and_direction_override_is_escaped(letter):
     shown = plain(f"a{letter}b")
     assert (shown[0], shown[-1]) == ("a", "b")
     assert letter not in shown
@@ -30,7 +30,7 @@ def test_each_control_and_each_override_is_shown(letter):
 
 
 @pytest.mark.parametrize("letter", ["\u200b", "\ufeff", "\u00ad", "\U000e0041", "\u2060", "\ud800"])
-def test_what_is_not_seen_is_shown(letter):
+def test_invisible_characters_are_escaped(letter):
     assert plain(f"a{letter}b") == f"a⟨U+{ord(letter):04X}⟩b"
 
 
@@ -49,7 +49,7 @@ def test_what_is_not_seen_is_shown(letter):
         "\ufe0f",
     ],
 )
-def test_what_scripts_need_stays(text):
+def test_joiners_that_scripts_need_are_kept(text):
     assert plain(text) == text
 
 

@@ -4,7 +4,7 @@ from attnlab.console.format import NONE, count, duration, large, number
 
 
 @pytest.mark.parametrize("value", [None, "1", True, float("nan"), float("inf"), 1e300, 10**400, [1]])
-def test_what_is_no_finite_number(value):
+def test_nonfinite_numbers(value):
     assert number(value) is None
     shown = (count(value), large(value, "B"), duration(value))
     assert set(shown) == {NONE}
@@ -21,5 +21,5 @@ def test_what_is_no_finite_number(value):
         (count(1e6), "1,000,000"),
     ],
 )
-def test_numbers_as_they_are_read(shown, words):
+def test_numbers_are_short_and_readable(shown, words):
     assert shown == words

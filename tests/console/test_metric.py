@@ -11,7 +11,7 @@ COST = Metric("loss_match_free_nats", "%", 0, 1)  # named like a cost, but a fra
 
 
 @pytest.mark.parametrize("value", [None, "1", True, float("nan"), float("inf"), 1e300, 10**400, [1]])
-def test_what_is_no_finite_number(value):
+def test_nonfinite_numbers(value):
     assert declared("loss").format(value) == NONE
 
 
@@ -82,7 +82,7 @@ def test_a_difference_that_is_0_has_no_sign():
     assert [declared("loss").format_difference(value) for value in (0.0, -0.0)] == ["0"] * 2
 
 
-def test_the_ends_of_an_interval_are_told_apart():
+def test_the_ends_of_an_interval_are_printed_differently():
     assert declared("exact_match").format_interval(0.98001, 0.98003) == "98.001–98.003%"
     assert declared("exact_match").format_interval(0.99996, 1.00004) == "99.996–100%"
     assert declared("nats_per_character").format_interval(2.0401, 2.0403) == "2.0401–2.0403"

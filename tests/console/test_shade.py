@@ -48,14 +48,14 @@ def test_symbols_of_several_characters_are_set_apart():
     assert draw(["ab", "cd"], "x", [[1.0, 1.0]], width=6) == ["  ab", "x ██", "", "  cd", "x ██"]
 
 
-def test_what_is_wider_than_the_terminal_goes_on_below():
+def test_maps_wider_than_the_terminal_continue_below():
     lines = draw("abcdef", "x", [[1.0] * 6], width=5)
     assert lines == ["  abc", "x ███", "", "  def", "x ███"]
     assert draw("日月", "x", [[1, 1]], width=1) == ["  日", "x ██", "", "  月", "x ██"]
 
 
 @pytest.mark.parametrize("weights", [[[0.0, 0.0]], [[np.nan, np.inf]], [[-1.0, -2.0]]])
-def test_maps_without_a_scale(weights):
+def test_maps_of_zeros(weights):
     assert len(draw("ab", "x", weights)) == 2
 
 
@@ -63,6 +63,6 @@ def test_nothing_to_draw():
     assert draw("ab", "", np.zeros((0, 2))) == [" ab"]
 
 
-def test_a_map_of_another_shape_is_refused():
+def test_maps_of_another_shape_are_refused():
     with pytest.raises(ValueError, match="does not fit 1 rows and 3 columns"):
         draw("abc", "x", [[1.0, 0.0]])

@@ -96,7 +96,7 @@ def test_buckets_occur_in_proportion_to_what_they_hold(steps):
         assert abs(counted[b] - part * steps) < 1 + 2 * steps / CYCLE
 
 
-def test_the_rarest_bucket_has_its_turn():
+def test_the_rarest_bucket_occurs():
     lengths = [4] * 100_000 + [40]
     buckets = Buckets(lengths, count=2)
     assert {buckets.bucket(n) for n in range(CYCLE)} == {0, 1}
@@ -105,7 +105,7 @@ def test_the_rarest_bucket_has_its_turn():
     assert buckets.batch(0, turn, 5)[0].tolist() == [100_000] * 5
 
 
-def test_the_schedule_goes_on_where_its_cycle_ends():
+def test_the_schedule_continues_after_its_cycle():
     buckets = Buckets(random_lengths(), count=3)
     drawn = epochs(buckets, 0, 1, CYCLE + 2000)
     for b, rows in drawn.items():
@@ -115,7 +115,7 @@ def test_the_schedule_goes_on_where_its_cycle_ends():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_the_edges_leave_the_least_padding_of_all(count):
+def test_bucket_edges_minimise_padding(count):
     table = random_lengths(200, seed=1)[:, 0]
     widths = rounded(table)
     distinct = np.unique(widths)
@@ -128,7 +128,7 @@ def test_the_edges_leave_the_least_padding_of_all(count):
     assert sum(len(rows) * width for rows, (width,) in zip(buckets.rows, buckets.widths, strict=True)) == best
 
 
-def test_padding_is_the_share_that_is_empty_and_falls_with_more_buckets():
+def test_padding_is_the_empty_fraction_and_falls_with_more_buckets():
     assert Buckets([(4, 4), (4, 2)], count=1).padding == pytest.approx(2 / 16)
     waste = [Buckets(random_lengths(), count).padding for count in (1, 2, 3, 4)]
     assert waste == sorted(waste, reverse=True)
@@ -141,7 +141,7 @@ def test_more_buckets_than_widths_are_not_made():
 
 
 @pytest.mark.parametrize(("lengths", "count"), [([], 3), ([3, -1], 3), ([3], 0)])
-def test_what_cannot_be_batched_is_refused(lengths, count):
+def test_invalid_batches_are_refused(lengths, count):
     with pytest.raises(ValueError, match="both must be at least 1"):
         Buckets(lengths, count)
 
@@ -158,5 +158,5 @@ def test_pad_cuts_nothing_off():
         pad([[3, 4, 5]], width=2)
 
 
-def test_rounded():
+def test_rounded_sizes():
     assert rounded(np.array([0, 1, 4, 5, 39])).tolist() == [4, 4, 4, 8, 40]

@@ -11,14 +11,14 @@ def epoch(blocks, seed, n, size=3):
     return rows[n * blocks.count : (n + 1) * blocks.count]
 
 
-def test_a_block_is_a_stretch_of_the_sequence_with_what_comes_after_it():
+def test_a_block_is_a_slice_of_the_sequence_with_the_next_symbols():
     rows = Blocks(IDS, 8).batch(0, 5, 4)
     assert rows.shape == (4, 9)
     assert rows.dtype == np.int32
     np.testing.assert_array_equal(np.diff(rows, axis=1), 1)
 
 
-def test_an_epoch_has_each_id_once_and_the_next_cuts_elsewhere():
+def test_an_epoch_has_each_id_once_and_the_next_has_other_offsets():
     blocks = Blocks(IDS, 8)
     assert blocks.count == (103 - 8) // 8
     first, second = (epoch(blocks, 3, n) for n in (0, 1))
@@ -29,7 +29,7 @@ def test_an_epoch_has_each_id_once_and_the_next_cuts_elsewhere():
     assert not np.array_equal(np.argsort(first[:, 0]), np.arange(len(first)))
 
 
-def test_batches_are_a_function_of_seed_and_step_and_cut_one_order():
+def test_batches_are_a_function_of_seed_and_step():
     blocks, again = Blocks(IDS, 8), Blocks(IDS, 8)
     again.batch(1, 40, 7)
     np.testing.assert_array_equal(blocks.batch(1, 2, 6), again.batch(1, 2, 6))
@@ -38,7 +38,7 @@ def test_batches_are_a_function_of_seed_and_step_and_cut_one_order():
 
 
 @pytest.mark.parametrize("count", [9, 10, 15, 16, 17])
-def test_the_shortest_sequences_are_read_to_their_ends_and_no_further(count):
+def test_the_shortest_sequences_are_read_completely(count):
     blocks = Blocks(IDS[:count], 8)
     rows = np.concatenate([blocks.batch(seed, 0, 8) for seed in range(20)])
     assert rows.min() == IDS[0]

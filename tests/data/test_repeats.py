@@ -15,7 +15,7 @@ def test_parts_can_be_compared_with_one_part():
     assert repeated(parts, "lines", within="more") == ("test: 1 of 2 lines is also in more",)
 
 
-def test_one_file_of_two_parts_is_found_by_whatever_name(tmp_path):
+def test_one_file_as_two_parts_is_detected_under_any_name(tmp_path):
     one, link = tmp_path / "one", tmp_path / "link"
     one.write_text("text")
     link.symlink_to(one)

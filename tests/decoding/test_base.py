@@ -41,7 +41,7 @@ def test_a_batch_is_decoded_each_example_as_alone_and_its_scores_are_log_probabi
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_the_beginning_and_padding_are_never_chosen_and_nothing_gets_their_share(way):
+def test_bos_and_padding_are_never_chosen_and_their_probability_is_not_redistributed(way):
     table = toy.drawn(0)
     table[:, [toy.BEGIN, toy.PAD]] = 9.0
     tokens, scores = toy.decode(way, table, key=jax.random.key(0))
@@ -50,7 +50,7 @@ def test_the_beginning_and_padding_are_never_chosen_and_nothing_gets_their_share
 
 
 @pytest.mark.parametrize("way", DECODERS.values(), ids=str)
-def test_scores_of_half_precision_are_summed_in_single(way):
+def test_half_precision_scores_are_summed_in_float32(way):
     table = jnp.asarray(toy.drawn(0), jnp.bfloat16)
     tokens, scores = toy.decode(way, table, key=jax.random.key(0))
     text = toy.row(tokens[0])
@@ -85,7 +85,7 @@ def test_an_impossible_problem_is_refused(asked, line):
 
 
 @pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=str)
-def test_a_network_is_searched_as_it_is_forced(mechanism):
+def test_search_scores_equal_teacher_forced_scores(mechanism):
     length, sources = 6, jnp.array([[3, 4, 5, 6, 0, 0], [7, 3, 0, 0, 0, 0], [5, 9, 8, 8, 4, 3]], jnp.int32)
     model = filled(
         Transformer(width=8, heads=2, biases=False, norm="rms", mechanism=mechanism), Pairs(12, 9, 6, length)

@@ -147,6 +147,6 @@ def test_float64_scores_are_accepted(x64):
         ({"penalty": float("inf")}, "penalty=inf must be"),
     ],
 )
-def test_what_cannot_work_is_refused(fields, line):
+def test_invalid_fields_are_refused(fields, line):
     with pytest.raises(ValueError, match=line):
         replace(Beam(), **fields)

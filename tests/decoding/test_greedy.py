@@ -15,7 +15,7 @@ def test_it_takes_the_most_likely_symbol_until_the_end_and_pads_after_it():
     np.testing.assert_array_equal(greedy(step, jnp.int32(0), 1, 2, 7), [4, 3, 5, 2, 0, 0, 0])
 
 
-def test_the_beginning_and_padding_are_never_chosen():
+def test_bos_and_padding_are_never_chosen():
     step = lambda state, token: (jnp.array([9.0, 9.0, 0.0, 1.0]), state)
     np.testing.assert_array_equal(greedy(step, jnp.int32(0), 1, 2, 3), [3, 3, 3])
 

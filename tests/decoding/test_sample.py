@@ -121,6 +121,6 @@ def test_sampling_requires_a_key():
         ({"best": 0}, "best=0 must be at least 1"),
     ],
 )
-def test_what_cannot_work_is_refused(fields, line):
+def test_invalid_fields_are_refused(fields, line):
     with pytest.raises(ValueError, match=line):
         replace(Sample(), **fields)

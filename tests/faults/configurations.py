@@ -12,7 +12,9 @@ import numpy as np
 
 from tests.faults.called import Called, called, inside, tree
 from tests.faults.count import Count, Fault, tried
-from tests.faults.malformed import FILES, OPTIONS, OVERRIDES, PLACES, TEXT
+from tests.faults.malformed import FILES, PLACES, TEXT
+from tests.faults.malformed_options import OPTIONS
+from tests.faults.malformed_overrides import OVERRIDES
 
 Case = tuple[str | bytes, list[str], str]  # the experiment file, the command line, the words of its refusal
 

@@ -21,11 +21,11 @@ def held(name, count, folder):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_few_cases_hold(name, tmp_path):
+def test_a_few_cases_of_each_fault(name, tmp_path):
     held(name, FEW.get(name), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
-def test_the_short_form_holds(name, tmp_path):
+def test_the_short_form_of_each_fault(name, tmp_path):
     held(name, None, tmp_path)

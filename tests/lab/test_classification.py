@@ -64,7 +64,7 @@ def test_two_phases_are_one_run(tmp_path):
     assert {"accuracy", "masked_nats"} <= result["metrics"].keys()
 
 
-def test_steps_that_only_prepare_are_refused(tmp_path):
+def test_pretraining_without_training_is_refused(tmp_path):
     refused = Study(Experiment(task=Questions(masked=2, buckets=1), model=BERT, train=TRAIN), name="late")
     with pytest.raises(ValueError, match=r"train.steps=2 must be greater than the number of pretraining steps, 2$"):
         run(refused, tmp_path)

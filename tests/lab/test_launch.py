@@ -3,20 +3,18 @@
 import json
 import shutil
 import signal
-import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax
 import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
-from attnlab.decoding import Beam, Sample
+from attnlab.decoding import Beam
 from attnlab.lab import load, run
 from attnlab.lab.execution.log_lines import Plain
-from attnlab.lab.launch import preview
 from attnlab.lab.planning.costs import describe
 from attnlab.lab.reporting import report
 from attnlab.lab.results.outcome import outcomes
@@ -24,27 +22,19 @@ from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.runs.study_file import read_study_file
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.study import Study, change
-from attnlab.lab.study.variation import Variation, over
+from attnlab.lab.study.variation import Variation
 from attnlab.lab.trained.sample import sample
 from attnlab.lab.trained.translate import translate
-from attnlab.mechanisms import Linear, Mechanism, Softmax, Wrapper
-from attnlab.models import MODELS, AssociativeMemory
+from attnlab.models import MODELS
 from attnlab.storage.json_file import FolderError
-from attnlab.storage.lock import LockedError
 from attnlab.system.signals import UNBEGUN, Interrupted
-from attnlab.tasks.synthetic.associations import Associations
 from attnlab.tasks.synthetic.reverse import Reverse
 from attnlab.training.checkpoints import CheckpointError
 from attnlab.training.progress import Silent
 from attnlab.training.trainer import Trainer
+from tests.lab.small_study import EIGHT, ONE, QUICKLY, STUDY
 from tests.small import EXPERIMENT, TINY
-from tests.storage.test_lock import HOLD
 from tests.training.toy import Bigram
-
-STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
-
-EIGHT = TINY | {"train.steps": 8}
-QUICKLY = replace(STUDY, base=change(EXPERIMENT, **EIGHT))  # compiled in next to no time; it has no maps
 
 
 @pytest.fixture(scope="module")
@@ -132,16 +122,6 @@ def test_seconds_are_measured_anew_where_all_variants_are_fresh(tmp_path, monkey
     assert seen == [True, False]
 
 
-def test_a_real_run_replaces_a_preview(tmp_path):
-    study = replace(QUICKLY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
-    run(study, tmp_path, quick=True)
-    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 4
-    run(study, tmp_path)
-    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 8
-    with pytest.raises(ValueError, match=r"train.steps was 8, now 4"):
-        run(study, tmp_path, quick=True)
-
-
 def test_a_trained_run_loads_and_decodes(finished):
     out, _ = finished
     model, problem = load(out / "small" / "linear")
@@ -195,22 +175,6 @@ def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, 
     assert result["last_metrics"].keys() == result["metrics"].keys()
 
 
-@pytest.mark.parametrize(
-    ("decoder", "task", "line"),
-    [
-        (Sample(), EXPERIMENT.task, "key=None: Sample.* requires a random key"),
-        (Softmax(), EXPERIMENT.task, r"decoder=Softmax\(.* must be a decoder, for example one of attnlab.DECODERS"),
-        (Beam(), Associations(keys=4), "decoder=Beam.*not decoded symbol by symbol; leave the decoder out"),
-    ],
-    ids=["draws", "none", "not-decoded"],
-)
-def test_an_unsuitable_decoder_is_refused_before_training(tmp_path, decoder, task, line):
-    model = EXPERIMENT.model if task is EXPERIMENT.task else AssociativeMemory()
-    with pytest.raises(ValueError, match=line):
-        run(Study(replace(EXPERIMENT, task=task, model=model, decoder=decoder)), tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_altered_checkpoint_is_refused(finished, tmp_path):
     out, _ = finished
     shutil.copytree(out / "small" / "softmax", tmp_path / "softmax")
@@ -236,9 +200,6 @@ def test_the_best_rate_on_validation_is_chosen_and_divergence_is_reported(tmp_pa
     assert results.code == 5
     assert result["learning_rate"] == 3e-3
     assert {lane["learning_rate"] for lane in result["diverged"]} == {1e38}
-
-
-ONE = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()))
 
 
 def test_sample_and_translate_do_not_need_the_data(finished, monkeypatch):
@@ -335,36 +296,6 @@ def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied_quickly, na
     assert RunFolder(path.parent).read(name)
 
 
-def test_float64_without_x64_is_refused(tmp_path):
-    study = replace(ONE, base=change(EXPERIMENT, **{"model.dtype": "float64"}))
-    for act in (lambda: run(study, tmp_path), lambda: describe(study)):
-        with pytest.raises(ValueError, match=r"^model.dtype=float64 needs 64-bit numbers: set JAX_ENABLE_X64=1$"):
-            act()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_locked_folder_is_refused_before_training(tmp_path):
-    held = tmp_path / "small" / "linear"
-    held.mkdir(parents=True)
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(LockedError, match="linear is locked by process"):
-            run(STUDY, tmp_path)
-        other.kill()
-        other.wait()
-    assert not (tmp_path / "small" / "softmax").exists()
-
-
-def test_an_unwritable_folder_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    for out in (tmp_path / "file" / "below", "/proc/nowhere"):
-        with pytest.raises(FolderError, match=f"^{out}/small/") as refused:
-            run(ONE, out)
-        assert refused.value.exit_code == 4
-
-
 def test_a_finished_variant_is_reported_once_under_its_own_name(copied_quickly, capsys):
     shutil.rmtree(copied_quickly / "small" / "softmax")
     run(QUICKLY, copied_quickly, progress=Plain(sys.stderr))
@@ -396,39 +327,6 @@ def test_the_selection_of_variants_is_reported_before_training(tmp_path, untrain
     assert first == "model.mechanism=linear selects 1 of 2 variants: linear"
 
 
-def test_a_preview_is_announced_as_not_meaningful(tmp_path, untrained, capsys):
-    run(STUDY, tmp_path, quick=True, progress=Plain(sys.stderr))
-    first, *_ = capsys.readouterr().err.splitlines()
-    assert first == "this is a preview of a few steps; its numbers are not meaningful"
-    five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
-    study = Study(change(EXPERIMENT, **EIGHT), five, name="five", quick={"train.steps": 4})
-    run(study, tmp_path, quick=True, progress=Plain(sys.stderr))
-    first, *_ = capsys.readouterr().err.splitlines()
-    assert first == "this is a preview of a few steps and of 4 of the 5 variants; its numbers are not meaningful"
-
-
-def test_a_preview_reduces_the_seeds():
-    study = Study(change(EXPERIMENT, **{"train.seeds": 5}), name="small")
-    assert study.preview["train.seeds"] == 2
-    assert replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)})).preview["train.seeds"] == (7, 8)
-
-
-def test_a_preview_does_not_average_checkpoints():
-    study = Study(
-        change(EXPERIMENT, **{"train.steps": 1000, "train.save_every": 500, "train.average": 2}), name="small"
-    )
-    assert study.variants(quick=True)["base"].train.average == 0
-    assert study.variants()["base"].train.average == 2
-
-
-def test_a_preview_of_many_variants_takes_evenly_spaced_ones():
-    rates = {f"rate-{n:02}": 1e-3 * n for n in range(1, 41)}
-    study = Study(EXPERIMENT, over("train.learning_rate", **rates), name="small")
-    assert list(preview(study).variants()) == ["rate-01", "rate-11", "rate-21", "rate-31"]
-    few = replace(study, vary=over("train.learning_rate", **dict(list(rates.items())[:4])))
-    assert list(preview(few).variants()) == list(few.variants())
-
-
 def test_after_a_failure_the_other_variants_train_and_the_page_is_written(tmp_path, monkeypatch, capsys):
     from attnlab.lab.execution import variant as execution
 
@@ -453,33 +351,6 @@ def test_after_a_failure_the_other_variants_train_and_the_page_is_written(tmp_pa
     assert run(study, tmp_path).code == 0
 
 
-def test_changed_user_code_is_refused(tmp_path, monkeypatch):
-    from attnlab.lab.study import user_code
-
-    study = Study(change(EXPERIMENT, **EIGHT), name="edited")
-    monkeypatch.setattr("attnlab.lab.execution.variant.codes", lambda written: {"MECHANISMS.mine": "before"})
-    monkeypatch.setattr(user_code, "codes", lambda written: {"MECHANISMS.mine": "before"})
-    run(study, tmp_path)
-    run(study, tmp_path)
-    monkeypatch.setattr(user_code, "codes", lambda written: {"MECHANISMS.mine": "after"})
-    with pytest.raises(
-        ValueError, match=r"earlier version of the code of MECHANISMS.mine; set another --out DIR to keep both$"
-    ):
-        run(study, tmp_path)
-    monkeypatch.setattr("attnlab.lab.execution.variant.codes", user_code.codes)
-    run(study, tmp_path, fresh=True)
-
-
-def test_a_preview_keeps_real_runs_of_other_variants(tmp_path):
-    five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
-    study = Study(change(EXPERIMENT, **EIGHT), five, name="previewed", quick={"train.steps": 4, "train.warmup": 2})
-    assert list(preview(study).variants()) == ["a", "b", "c", "d"]
-    run(study.keeping(Variation({"e": {"train.warmup": 5}})), tmp_path)
-    run(study, tmp_path, quick=True)
-    found = {outcome.name: outcome.result is not None for outcome in outcomes(tmp_path / "previewed")}
-    assert found == dict.fromkeys("abcde", True)
-
-
 def test_a_folder_copied_to_the_name_of_another_variant_is_refused(copied):
     home = copied / "small"
     answer = sample(home / "softmax", "1 2 3")["answer"]
@@ -495,18 +366,3 @@ def test_a_folder_copied_to_the_name_of_another_variant_is_refused(copied):
     # Whoever asks it names the folder, whatever that is called.
     assert sample(home / "linear", "1 2 3")["answer"] == answer
     load(shutil.move(home / "linear", copied / "elsewhere"))
-
-
-def test_an_unregistered_class_is_refused_before_data_are_loaded(tmp_path, monkeypatch):
-    @dataclass(frozen=True)
-    class Mine(Wrapper):
-        mechanism: Mechanism = Linear()
-
-    monkeypatch.setattr(Reverse, "load", lambda task: pytest.fail("loaded"))
-    for budget in ("steps", "seconds"):
-        study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax(), mine=Mine()), budget=budget)
-        with pytest.raises(
-            ValueError, match=r"^model\.mechanism: Mine is not in .* attnlab\.MECHANISMS\['mine'\] = Mine\(\)$"
-        ):
-            run(study, tmp_path)
-    assert list(tmp_path.iterdir()) == []

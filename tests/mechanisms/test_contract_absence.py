@@ -42,7 +42,7 @@ def finite(tree):
 @every
 @settings(max_examples=10)
 @given(keep=some | st.just([False] * N), bad=bad)
-def test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient(name, keep, bad):
+def test_masked_keys_affect_neither_outputs_nor_gradients(name, keep, bad):
     with jax.enable_x64(True):
         mechanism = SMALL[name]
         keep = np.array(keep)
@@ -86,7 +86,7 @@ def test_padding_of_queries_and_keys_alike_changes_nothing(name, keep, bad):
 
 
 @every
-def test_a_query_without_any_key_answers_zero_with_zero_gradient_even_if_it_is_nan(name):
+def test_a_query_without_keys_gives_zero_with_zero_gradient_even_if_it_is_nan(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, N)
     ids = np.where(np.arange(N) == 2, 5, 0).astype(np.int32)
@@ -127,7 +127,7 @@ PACKED = {
 
 @stateful
 @pytest.mark.parametrize("block", BLOCKS)
-def test_packed_sequences_do_not_meet(name, block):
+def test_packed_sequences_are_independent(name, block):
     mechanism = SMALL[name]
     for kept, ids in PACKED.values():
         keep, segment = np.array([c == "1" for c in kept]), np.array([int(c) for c in ids])

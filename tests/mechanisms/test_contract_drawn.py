@@ -36,7 +36,7 @@ def test_whatever_the_values_padding_and_segments_blocks_agree(name, values, kee
 @every
 @settings(max_examples=12)
 @given(values=values, keep=flags, ids=segments, edges=st.integers(0, 2**16))
-def test_two_ways_to_write_a_mask_are_one(name, values, keep, ids, edges):
+def test_equivalent_masks_give_equal_outputs(name, values, keep, ids, edges):
     with jax.enable_x64(True):
         adjacency = np.random.default_rng(edges).random((N, N)) < 0.3
         mask = (Causal() | KeyPadding(keep)) & Segments(ids, ids) & ~Edges(adjacency)

@@ -55,7 +55,7 @@ def test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form(name):
 
 
 @stateful
-def test_split_and_go_on_equals_the_whole(name):
+def test_continuing_from_a_state_equals_one_pass(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 13)
     whole = causal(mechanism, q, k, v, **extra)
@@ -121,7 +121,7 @@ def test_a_full_cache_raises_and_a_traced_one_touches_no_slot(name):
 
 
 @every
-def test_nothing_to_attend_to_and_nothing_that_attends(name):
+def test_no_keys_and_no_queries(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 3)
     none = cut(mechanism, extra, slice(0, 0))
@@ -135,7 +135,7 @@ def test_nothing_to_attend_to_and_nothing_that_attends(name):
 
 
 @every
-def test_positions_given_are_those_used(name):
+def test_given_positions_are_used(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     honoured(mechanism, Causal() & Window(9, 1))
@@ -149,7 +149,7 @@ def test_positions_given_are_those_used(name):
 
 
 @stateful
-def test_the_state_has_the_declared_size_and_sums_are_not_kept_in_half_precision(name):
+def test_the_state_has_the_declared_size_and_at_least_float32_sums(name):
     mechanism = SMALL[name]
     for dtype in (jnp.float32, jnp.bfloat16) if isinstance(mechanism, Recurrent) else (jnp.float32,):
         memory = mechanism.start(32, K, V, dtype).memory
@@ -171,7 +171,7 @@ def test_unknown_and_missing_extras_are_named(name):
 
 
 @every
-def test_what_it_cannot_honour_is_refused_naming_both(name):
+def test_unsupported_masks_and_positions_are_refused_naming_both(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     for mask in (Full(), Causal(), Edges(jnp.eye(4, dtype=bool))):
@@ -184,7 +184,7 @@ def test_what_it_cannot_honour_is_refused_naming_both(name):
 
 
 @every
-def test_a_mask_that_looks_rows_up_needs_rows_for_all(name):
+def test_a_mask_that_indexes_arrays_needs_rows_for_all_tokens(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 2, 4)
     four = jnp.array([0, 0, 1, 1])
@@ -210,7 +210,7 @@ def test_permuting_keys_with_their_mask_and_positions_changes_nothing(name):
 
 
 @group(SHARES)
-def test_rows_sum_to_one_and_stay_in_the_hull_of_the_values(name):
+def test_weights_sum_to_one_and_outputs_stay_in_the_convex_hull_of_values(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 7)
     map_ = weights(mechanism, q, k, Causal(), **extra)
@@ -222,7 +222,7 @@ def test_rows_sum_to_one_and_stay_in_the_hull_of_the_values(name):
 
 
 @every
-def test_arrays_known_while_tracing_are_taken(name):
+def test_concrete_arrays_are_accepted_while_tracing(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 5)
     if mechanism.traits.decodes:

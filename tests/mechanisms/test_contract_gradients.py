@@ -93,7 +93,7 @@ def test_extremes_stay_finite(name):
 
 
 @every
-def test_faint_features_and_shut_gates_keep_finite_gradients(name):
+def test_small_features_and_closed_gates_keep_finite_gradients(name):
     for shift in (-10.0, -23.0, -30.0, -60.0, -1e4, 1e4):
         _finite_with(SMALL[name], lambda x, shift=shift: x + np.float32(shift))
 

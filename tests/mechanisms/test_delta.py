@@ -66,7 +66,7 @@ def test_single_precision_over_4096_tokens(name):
 
 
 @each
-def test_strengths_gates_and_keys_at_their_ends(name):
+def test_extreme_strengths_gates_and_keys(name):
     mechanism = MECHANISMS[name]
     q, k, v, extra = inputs(mechanism, 70, dtype=jnp.float32)
     some = jnp.arange(70) % 7
@@ -80,13 +80,13 @@ def test_strengths_gates_and_keys_at_their_ends(name):
     close(mechanism, name, q, 1e4 * k, v, extra)
 
 
-def test_a_strength_shut_writes_nothing():
+def test_strength_zero_writes_nothing():
     q, k, v, _ = inputs(MECHANISMS["delta"], 70)
     assert not np.any(causal(MECHANISMS["delta"], q, k, v, beta=jnp.full(70, -1e4)))
 
 
 @pytest.mark.usefixtures("x64")
-def test_a_strength_of_one_reads_the_last_value_of_a_key():
+def test_strength_one_returns_the_last_value_of_a_key():
     equation = Delta(scale_queries=False, epsilon=0.0)
     # Each of four orthonormal keys is written again and again, and read at once: nothing older is left.
     order = np.random.default_rng(0).integers(0, K, 150)
@@ -102,14 +102,14 @@ def test_a_strength_of_one_reads_the_last_value_of_a_key():
 
 @pytest.mark.usefixtures("x64")
 @gated
-def test_an_open_gate_is_the_delta_rule(name):
+def test_open_gates_equal_the_delta_rule(name):
     q, k, v, extra = inputs(MECHANISMS[name], 70)
     y = causal(MECHANISMS[name], q, k, v, **extra | {"step": jnp.full_like(extra["step"], -1e4)})
     np.testing.assert_allclose(y, causal(MECHANISMS["delta"], q, k, v, beta=extra["beta"]), atol=1e-12)
 
 
 @pytest.mark.usefixtures("x64")
-def test_the_same_gate_in_every_channel_is_a_gate_a_token():
+def test_equal_gates_in_all_channels_equal_one_gate_per_token():
     q, k, v, extra = inputs(MECHANISMS["gated-delta"], 70)
     every = {"step": jnp.tile(extra["step"][:, None], (1, K)), "shift": jnp.tile(extra["shift"], K)}
     one = causal(MECHANISMS["gated-delta"], q, k, v, **extra)
@@ -117,7 +117,7 @@ def test_the_same_gate_in_every_channel_is_a_gate_a_token():
 
 
 @pytest.mark.usefixtures("x64")
-def test_the_gate_comes_before_the_erasure():
+def test_decay_is_applied_before_erasing():
     # The first value is halved by the gate and halved by the erasure; the write of the second is not gated.
     _, _, v, extra = inputs(MECHANISMS["gated-delta"], 2)
     extra |= {"beta": jnp.array([1e4, 0.0]), "rate": jnp.log(jnp.log(2.0)), "shift": jnp.asarray(np.log(np.e - 1))}
@@ -128,7 +128,7 @@ def test_the_gate_comes_before_the_erasure():
 
 
 @each
-def test_what_cannot_be_is_refused(name):
+def test_invalid_fields_are_refused(name):
     with pytest.raises(ValueError, match="chunk=0 must be at least 1"):
         type(MECHANISMS[name])(chunk=0)
     with pytest.raises(ValueError, match=r"epsilon=-1e-06 must be 0 or more"):

@@ -47,7 +47,7 @@ def table(mask):
 @group(SMALL)
 @settings(max_examples=6)
 @given(st.lists(st.booleans(), min_size=N * N, max_size=N * N), st.integers(0, 99))
-def test_a_list_of_edges_is_their_table_with_gradients(name, adjacency, seed):
+def test_an_edge_list_equals_its_dense_mask_with_gradients(name, adjacency, seed):
     mechanism, mask = SMALL[name], listed(np.reshape(adjacency, (N, N)))
     q, k, v, extra = inputs(mechanism, N, seed=seed)
     target = np.random.default_rng(seed).standard_normal((N, v.shape[1]))
@@ -68,7 +68,7 @@ ORDERED = SMALL | {
 
 
 @group(ORDERED)
-def test_placed_are_those_whose_answers_hang_on_the_numbers_of_nodes(name):
+def test_position_dependent_mechanisms_depend_on_node_numbers(name):
     mechanism, random = ORDERED[name], np.random.default_rng(0)
     q, k, v, extra = inputs(mechanism, N)
     q, k = np.abs(q), np.abs(k)  # of which no feature is zero
@@ -82,7 +82,7 @@ def test_placed_are_those_whose_answers_hang_on_the_numbers_of_nodes(name):
     assert mechanism.traits.position_dependent or apart < EXACT
 
 
-def test_who_follows_edges():
+def test_which_mechanisms_support_edge_lists():
     assert {name for name, mechanism in MECHANISMS.items() if mechanism.traits.edges} >= {
         "softmax",
         "linear",
@@ -98,7 +98,7 @@ def test_who_follows_edges():
 
 
 @pytest.mark.parametrize("mechanism", [Softmax(), Linear(), Linear(feature=Favor(m=4))], ids=str)
-def test_an_isolated_node_is_zero_and_what_nobody_sees_reaches_nothing(mechanism):
+def test_an_isolated_node_gives_zero_and_unreachable_nodes_have_no_effect(mechanism):
     adjacency = np.zeros((N, N), bool)
     adjacency[[0, 0, 1, 4], [1, 2, 0, 4]] = True
     q, k, v, extra = inputs(mechanism, N)
@@ -112,7 +112,7 @@ def test_an_isolated_node_is_zero_and_what_nobody_sees_reaches_nothing(mechanism
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_padding_of_a_list_weighs_nothing(name):
+def test_padding_of_an_edge_list_has_no_weight(name):
     mechanism = SMALL[name]
     q, k, _, extra = (jax.tree.map(jnp.asarray, x) for x in inputs(mechanism, 2))
     q, k, order = abs(q), abs(k), np.arange(2, dtype=np.int32)  # of which no feature is zero
@@ -123,7 +123,7 @@ def test_padding_of_a_list_weighs_nothing(name):
     assert (found[jnp.array([0, 2])] != 0).all()
 
 
-def test_queries_of_another_number_than_keys_say_where_they_stand():
+def test_with_fewer_queries_than_keys_positions_are_required():
     mechanism, mask = Softmax(), EdgeList(np.array([4, 2, 2]), np.array([1, 0, 3]))
     q, k, v, _ = inputs(mechanism, 2, 5)
     i = np.array([2, 4])
@@ -140,7 +140,7 @@ def test_queries_of_another_number_than_keys_say_where_they_stand():
 
 
 @pytest.mark.parametrize("mechanism", [Softmax(score=SCORES["gat"]), Linear()], ids=["softmax", "linear"])
-def test_no_array_is_larger_than_the_edges_ask_for(mechanism):
+def test_no_array_is_larger_than_the_number_of_edges(mechanism):
     nodes, degree, K = 500, 4, 4
     query = np.arange(nodes).repeat(degree)
     mask = EdgeList(query, (query * 3 + np.tile(np.arange(degree), nodes)) % nodes)

@@ -52,7 +52,7 @@ def test_a_token_without_features_writes_nothing():
     np.testing.assert_allclose(y[0], y[1], atol=1e-6)
 
 
-def test_what_has_no_sum_is_refused():
+def test_invalid_features_are_refused():
     with pytest.raises(ValueError, match="has no sum: each row is known only up to a factor"):
         FastWeight(feature=Favor())
     for feature in (Identity(), Taylor(), Narrow(Rebased(), 2)):

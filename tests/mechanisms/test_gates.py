@@ -74,7 +74,7 @@ def test_single_precision_over_4096_tokens(name):
 
 @pytest.mark.parametrize("name", ["ssd", "gated-linear"])
 @pytest.mark.parametrize("raw", [1e4, -1e4])
-def test_gates_at_their_ends(name, raw):
+def test_extreme_gates(name, raw):
     mechanism = MECHANISMS[name]
     q, k, v, extra = inputs(mechanism, 70, dtype=jnp.float32)
     (gate,) = mechanism.tokens
@@ -94,7 +94,7 @@ def test_decays_by_head_are_those_of_the_papers():
 
 
 @pytest.mark.usefixtures("x64")
-def test_a_rate_by_head_is_used():
+def test_a_decay_per_head_is_used():
     q, k, v, _ = inputs(Retention(), 5)
     y = causal(Retention(), q, k, v, rate=jnp.asarray(0.5))
     distance = np.arange(5)[:, None] - np.arange(5)
@@ -131,7 +131,7 @@ def _filled(segment, keep):
     return filled
 
 
-def test_slopes_where_heads_are_no_power_of_two():
+def test_slopes_for_heads_that_are_no_power_of_two():
     """By hand: 2^−2 … 2^−8 of four heads and then those of eight, 2^−1 and 2^−3; or 2^(−8h/6)."""
     of_code = [1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8]
     np.testing.assert_allclose(Lightning().heads(6)["rate"], of_code, rtol=1e-6)
@@ -150,21 +150,21 @@ def test_the_papers_gated_linear_attention_does_not_scale_queries():
     np.testing.assert_allclose(found, recurrence("gated-linear", 2 * q, k, v, extra), atol=1e-12)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_fields_are_refused():
     with pytest.raises(ValueError, match="chunk=0 must be at least 1"):
         Retention(chunk=0)
     with pytest.raises(ValueError, match=r"temperature=0\.0 must be positive"):
         GatedLinear(temperature=0.0)
 
 
-def test_steps_and_rates_start_as_mamba_2s():
+def test_initial_steps_and_rates_are_those_of_mamba_2():
     learned = jax.vmap(lambda key: MECHANISMS["ssd"].initial(key, 4, 6))(jax.random.split(jax.random.key(0), 200))
     steps, rates = softplus(learned["shift"]), np.exp(learned["rate"])
     assert 0.9e-3 < steps.min() < steps.max() < 0.11
     assert 1 <= rates.min() < 2 < 15 < rates.max() <= 16.001
 
 
-def test_gated_deltas_rates_start_in_0_to_16_as_its_authors_and_none_is_the_logarithm_of_0():
+def test_initial_rates_of_gated_delta_are_in_0_to_16_and_none_is_the_logarithm_of_0():
     draw = lambda key: MECHANISMS["gated-delta"].initial(key, 4, 6)["rate"]
     rates = np.exp(jax.jit(jax.vmap(draw))(jax.random.split(jax.random.key(0), 2**16)))
     assert 0 < rates.min() < 0.01

@@ -19,7 +19,7 @@ from tests.mechanisms.contract import SMALL, K, V, every, inputs, refusal, state
 NUMBERS = ("softmax", "softmax-blockwise", "sigmoid", "linear", "retention", "delta")
 
 
-def test_whole_numbers_are_mixed_as_the_numbers_they_are():
+def test_integer_inputs_equal_float_inputs():
     """The worked case of three tokens, as it is written on paper."""
     q = jnp.array([[1, 0, 2], [2, 2, 2], [2, 1, 3]])
     k = jnp.array([[0, 1, 1], [4, 4, 0], [2, 3, 1]])
@@ -33,7 +33,7 @@ def test_whole_numbers_are_mixed_as_the_numbers_they_are():
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_whole_numbers_are_mixed_by_every_kind(name):
+def test_every_kind_accepts_integer_inputs(name):
     q, k, v, extra = inputs(SMALL[name], 4)
     whole = [np.round(x).astype(np.int32) for x in (q, k, v)]
     found = SMALL[name].causal(*whole, **extra)
@@ -43,7 +43,7 @@ def test_whole_numbers_are_mixed_by_every_kind(name):
 
 @stateful
 @pytest.mark.parametrize("form", ["causal", "extend"])
-def test_what_has_not_an_entry_a_token_is_named(name, form):
+def test_inputs_without_one_entry_per_token_are_refused_by_name(name, form):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     begin = () if form == "causal" else (mechanism.start(4, q.shape[1], v.shape[1], q.dtype),)
@@ -54,7 +54,7 @@ def test_what_has_not_an_entry_a_token_is_named(name, form):
 
 
 @every
-def test_positions_of_another_number_of_tokens_are_named(name):
+def test_positions_of_another_length_are_refused_by_name(name):
     mechanism = SMALL[name]
     mask = Full() if refusal(mechanism, Full()) is None else Causal()
     q, k, v, extra = inputs(mechanism, 4)
@@ -63,7 +63,7 @@ def test_positions_of_another_number_of_tokens_are_named(name):
             mechanism.attend(q, k, v, mask, **{given: np.arange(rows, dtype=np.int32)}, **extra)
 
 
-def test_padding_in_numbers_keeps_where_it_is_not_zero():
+def test_numeric_padding_keeps_nonzero_entries():
     q, k, v, _ = inputs(Softmax(), 4)
     numbers = np.array([2, 0, 1, 1])
     for mechanism in (Softmax(), Linear()):
@@ -82,13 +82,13 @@ def test_padding_in_numbers_keeps_where_it_is_not_zero():
         (Window, "expected a mask, got the class Window: write Window(left, right)"),
     ],
 )
-def test_what_is_no_mask_is_named_with_what_to_write(mask, told):
+def test_invalid_masks_are_refused_with_a_suggestion(mask, told):
     with pytest.raises(TypeError, match=re.escape(told) + "$"):
         check_kinds(Softmax(), mask, None)
 
 
 @pytest.mark.parametrize("axes", [1, 2])
-def test_the_line_that_lifts_a_call_over_leading_axes_is_one_that_runs(axes):
+def test_the_suggested_vmap_for_leading_axes_runs(axes):
     mechanism = Softmax()
     q = k = v = np.ones((3,) * axes + (4, 2), np.float32)
     extend = lambda q, k, v: mechanism.extend(mechanism.start(4, 2, 2), q, k, v)
@@ -105,7 +105,7 @@ HEADED = [name for name, mechanism in MECHANISMS.items() if mechanism.heads(2)]
 
 
 @pytest.mark.parametrize("name", HEADED)
-def test_heads_lifted_with_their_constants_are_each_as_alone_and_without_them_refused(name):
+def test_vmap_over_heads_needs_constants_per_head(name):
     """In a loop of NumPy over heads and tokens: every head fades at a rate of its own."""
     mechanism, H, T = MECHANISMS[name], 3, 7
     q, k, v = np.random.default_rng(0).normal(size=(3, H, T, 4)).astype(np.float32)
@@ -137,7 +137,7 @@ def test_one_key_head_of_each_kind_has_the_constants_of_its_heads_in_a_module():
     np.testing.assert_allclose(y[1, [0, 4]], [(1 + 31 / 32) / 2, (1 + 63 / 64) / 2], atol=1e-6)
 
 
-def test_what_is_no_bias_is_named():
+def test_invalid_biases_are_refused_by_name():
     q, k, v, _ = inputs(Softmax(), 4)
     extend = lambda *x, **bias: Softmax().extend(Softmax().start(4, K, V), *x, **bias)
     for call in (Softmax().attend, Softmax().causal, extend):
@@ -146,7 +146,7 @@ def test_what_is_no_bias_is_named():
 
 
 @pytest.mark.parametrize("name", ["window", "softmax", "cosformer"])
-def test_positions_that_were_given_are_counted_on_from(name):
+def test_decoding_continues_from_given_positions(name):
     mechanism = MECHANISMS[name]
     q, k, v, extra = inputs(mechanism, 4)
     i = np.array([5, 9, 12], np.int32)
@@ -158,7 +158,7 @@ def test_positions_that_were_given_are_counted_on_from(name):
     np.testing.assert_array_equal(last(), last(i=np.array([13], np.int32)))
 
 
-def test_kept_numbers_and_their_opposite():
+def test_numeric_masks_and_their_negation():
     q, k, v, _ = inputs(Softmax(), 4)
     keep = np.array([1, 0, 2, 1])
     for mask, same in (
@@ -169,7 +169,7 @@ def test_kept_numbers_and_their_opposite():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_of_no_queries_there_is_no_answer_and_no_keys_are_all_unseen(name):
+def test_no_queries_give_no_output_and_no_keys_are_fully_masked(name):
     mechanism = SMALL[name]
     if mechanism.traits.any_mask and refusal(mechanism, Full(), 3, 5) is None:
         for T, S in ((0, 5), (3, 0)):
@@ -191,7 +191,7 @@ def test_complex_numbers_are_refused():
         Softmax().attend(q + 1j, k, v)
 
 
-def test_sizes_are_whole_numbers_of_any_kind():
+def test_sizes_are_integers_of_any_type():
     check_counts(block=np.int64(2), chunk=None)
     for size, line in ((0, "at least 1"), (1.5, "an integer"), ("3", "an integer")):
         with pytest.raises(ValueError, match=f"block={size!r} must be {line}$"):

@@ -54,7 +54,7 @@ def recurrence(q, k, v, normalise=True):
 
 @every
 @pytest.mark.usefixtures("x64")
-def test_the_recurrence_is_every_form(name):
+def test_all_forms_equal_the_recurrence(name):
     mechanism = Linear(feature=FEATURES[name], block=4)
     q, k, v, extra = inputs(mechanism, 11)
     plain = recurrence(*features_of(mechanism.feature, q, k, extra), np.asarray(v))
@@ -72,7 +72,7 @@ def test_the_recurrence_is_every_form(name):
 
 @pytest.mark.parametrize("name", ["elu+1", "exp", "hedgehog", "cosformer"])
 @pytest.mark.usefixtures("x64")
-def test_one_sum_over_the_keys_is_every_pair(name):
+def test_one_sum_over_keys_equals_all_pairs(name):
     mechanism = Linear(feature=FEATURES[name])
     q, k, v, extra = inputs(mechanism, 5, 9)
     keep = jnp.array([1, 0, 1, 1, 1, 0, 1, 1, 1], bool)
@@ -91,7 +91,7 @@ TURNED = Linear(feature=Taylor()).with_rotary(Rotary())
     "mechanism", [Linear(feature=Taylor()), Linear(feature=Taylor(), normalise=False), TURNED], ids=str
 )
 @pytest.mark.usefixtures("x64")
-def test_many_features_are_made_for_some_rows_at_a_time(mechanism):
+def test_many_features_are_computed_for_some_rows_at_a_time(mechanism):
     random = np.random.default_rng(0)
     q, k, v = (jnp.asarray(random.normal(size=(n, WIDTH))) for n in (1200, 1500, 1500))
     assert mechanism.feature.dim(WIDTH) > WIDE
@@ -119,7 +119,7 @@ CLOSED = {
 @pytest.mark.parametrize("normalise", [True, False])
 @pytest.mark.parametrize("feature", CLOSED.values(), ids=CLOSED)
 @pytest.mark.usefixtures("x64")
-def test_a_kernel_of_pairs_is_the_product_of_their_features(feature, normalise):
+def test_a_pair_kernel_equals_the_product_of_features(feature, normalise):
     mechanism, T = Linear(feature=feature, normalise=normalise), 300
     assert feature.closed
     assert T > ROWS
@@ -165,7 +165,7 @@ def test_a_kernel_of_pairs_is_the_product_of_their_features(feature, normalise):
             near(one, other, 1e-10 * np.abs(other).max() + 1e-12)
 
 
-def test_pairs_are_weighed_while_they_are_less_work_than_features():
+def test_pairs_are_used_while_cheaper_than_features():
     mechanism = Linear(feature=Taylor())
     features = f",{mechanism.feature.dim(WIDTH)}]"
 
@@ -181,7 +181,7 @@ def test_pairs_are_weighed_while_they_are_less_work_than_features():
     assert many == mechanism.cost(2048, 2048, WIDTH, WIDTH).flops * 2
 
 
-def test_of_many_features_a_gradient_holds_some_rows_alone():
+def test_gradients_store_many_features_of_some_rows_only():
     mechanism, T = Linear(feature=Taylor()), 4096
     loss = lambda q, k, v: mechanism.attend(q, k, v).sum()
     x = jax.ShapeDtypeStruct((T, WIDTH), jnp.float32)
@@ -226,7 +226,7 @@ def test_unnormalised_heads_are_one_head_that_keeps_the_diagonal_blocks_of_its_s
         assert np.linalg.matrix_rank(weights(Softmax(), q[:, h], k[:, h]), rtol=NOISE) > K
 
 
-def test_a_map_known_up_to_a_factor_is_not_left_unnormalised():
+def test_a_map_with_unknown_scale_needs_normalisation():
     for feature in (Exp(), Favor(), FEATURES["hedgehog-exp"]):
         with pytest.raises(ValueError, match=r"normalise=False is not supported with feature=(Exp|Favor|Hedgehog)"):
             Linear(feature=feature, normalise=False)
@@ -235,7 +235,7 @@ def test_a_map_known_up_to_a_factor_is_not_left_unnormalised():
 
 
 @pytest.mark.parametrize(("name", "size"), [("exp", 20), ("hedgehog-exp", 20), ("favor+", 10)])
-def test_exponents_far_beyond_a_float_answer_as_in_float64(name, size):
+def test_exponents_beyond_the_float_range_equal_float64(name, size):
     mechanism = Linear(feature=FEATURES[name], block=4)
     q, k, v, extra = inputs(mechanism, 11, dtype=jnp.float32)
     # The largest features are e^60, whose product is no float32, and of favor+ e^−|x'|²/2 = e^−100.
@@ -250,7 +250,7 @@ def test_exponents_far_beyond_a_float_answer_as_in_float64(name, size):
 
 @pytest.mark.parametrize("block", [None, 1, 3])
 @pytest.mark.parametrize("feature", [Exp(), Favor(m=4)], ids=str)
-def test_a_later_key_however_large_changes_nothing_before_it(feature, block):
+def test_a_large_later_key_changes_no_earlier_output(feature, block):
     mechanism = Linear(feature=feature, block=4)
     q, k, v, _ = inputs(mechanism, 9, dtype=jnp.float32)
     before = causal(mechanism, q, k, v, block=block)
@@ -274,7 +274,7 @@ def test_values_and_gradients_are_finite_at_the_extremes(name, scale, shift, see
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(found))
 
 
-def test_features_that_underflow_answer_zero():
+def test_features_that_underflow_give_zero():
     mechanism = Linear()
     q, k, v, extra = inputs(mechanism, 5, dtype=jnp.float32)
     target = jnp.ones((5, V), jnp.float32)
@@ -298,7 +298,7 @@ def test_faint_float16_features_are_not_lost():
 
 
 @pytest.mark.parametrize(("feature", "least"), [(EluPlusOne(), 35.3), (Exp(), 71.4)], ids=str)
-def test_weights_that_sum_to_less_than_2e_31_are_none(feature, least):
+def test_weights_with_a_sum_below_2e_31_give_zero(feature, least):
     one = np.ones((1, 1), np.float32)
     for far, found in ((least - 0.1, 1), (least + 0.1, 0)):
         # Of the exponential two features, the larger of the query with the smaller of the key, and the other way round.
@@ -308,7 +308,7 @@ def test_weights_that_sum_to_less_than_2e_31_are_none(feature, least):
 
 
 @pytest.mark.parametrize("mask", [Full(), Window(3, 3), Causal()], ids=str)
-def test_weights_beyond_half_precision_mix_faint_values(mask):
+def test_weights_beyond_half_precision_keep_small_values(mask):
     mechanism = Linear(feature=Identity(), normalise=False)
     q, v = np.full((3, 4), 300, np.float16), np.full((3, 4), 0.01, np.float16)
     seen = np.asarray(mask(np.arange(3), np.arange(3))).sum(axis=1)
@@ -345,7 +345,7 @@ def test_cosformer_beyond_its_length():
     ],
 )
 @pytest.mark.usefixtures("x64")
-def test_rows_beyond_the_length_are_answered_by_all_blocks_where_positions_are_within(mechanism):
+def test_rows_beyond_the_length_are_accepted_in_all_blocks_if_positions_are_within(mechanism):
     q, k, v, extra = jax.tree.map(jnp.asarray, inputs(mechanism, 11))
     kept, blocks = np.arange(11) % 4 > 0, (None, 1, 3, 11)
     for taken in ({"keep": kept}, {"segment": np.arange(11) // 6}, {"i": np.arange(11) % 8}):
@@ -359,7 +359,7 @@ def test_rows_beyond_the_length_are_answered_by_all_blocks_where_positions_are_w
                 library.causal(mechanism, q, k, v, block=block, **beyond, **extra)
 
 
-def test_decoding_past_the_length_answers_nan_and_leaves_the_state():
+def test_decoding_past_the_length_gives_nan_and_keeps_the_state():
     mechanism = Linear(feature=Cosformer(length=4))
     q, k, v, _ = inputs(mechanism, 5)
     y, state = extend(mechanism, mechanism.start(4, K, V), q[:4], k[:4], v[:4])
@@ -371,7 +371,7 @@ def test_decoding_past_the_length_answers_nan_and_leaves_the_state():
         mechanism.extend(state, q[4:], k[4:], v[4:])
 
 
-def test_a_list_tells_the_maps_apart():
+def test_list_lines_distinguish_the_feature_maps():
     lines = [registry.first_line(m) for m in MECHANISMS.values() if isinstance(m, Linear)]
     assert len(lines) >= 7
     assert len(set(lines)) == len(lines)

@@ -52,13 +52,13 @@ def test_its_map_has_no_more_rank_than_projected_keys():
     assert np.linalg.matrix_rank(weights(SMALL, q, k, **learned)) == 3
 
 
-def test_a_query_is_answered_alike_in_any_company():
+def test_an_output_does_not_depend_on_other_queries():
     q, k, v, learned = inputs(SMALL, 6)
     y = attend(SMALL, q, k, v, **learned)
     near(attend(SMALL, q[2:3], k, v, **learned), y[2:3])
 
 
-def test_it_is_bound_to_its_length_and_sized_for_another():
+def test_it_has_a_fixed_length_and_can_be_resized():
     q, k, v, learned = inputs(SMALL, 4, 10)
     with pytest.raises(ValueError, match=r"supports 9 keys, got 10; use sized\(10\)"):
         SMALL.attend(q, k, v, **learned)
@@ -74,7 +74,7 @@ def test_it_is_bound_to_its_length_and_sized_for_another():
     assert np.isfinite(attend(longer, q, k, v, **inputs(longer, 4)[3])).all()
 
 
-def test_padding_may_stand_beyond_the_length():
+def test_padding_may_exceed_the_length():
     q, k, v, learned = inputs(SMALL, 4, 3)
     keep, j = jnp.arange(12) < 9, jnp.array([0, 11, 2])
     y = attend(SMALL, q, k, v, KeyPadding(keep), j=j, **learned)

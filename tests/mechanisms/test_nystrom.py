@@ -43,7 +43,7 @@ def test_it_is_equations_13_and_14(T, S):
     near(attend(FEW, q, k, v), written_out(q, k, v, 4, 6))
 
 
-def test_padding_changes_nothing_wherever_it_stands():
+def test_padding_has_no_effect_at_any_position():
     q, k, v, _ = inputs(FEW, 12)
     for kept in ("111111110000", "000011111111", "101101110101", "110000111111"):
         keep = np.array([c == "1" for c in kept])
@@ -57,7 +57,7 @@ def test_padding_changes_nothing_wherever_it_stands():
         assert not any(np.any(x[~keep]) for x in (y, dq, dk, dv))
 
 
-def test_heads_are_a_vmap():
+def test_heads_equal_a_vmap():
     examples = [inputs(FEW, 12, seed=seed)[:3] for seed in range(3)]
     mask = KeyPadding(jnp.arange(12) % 4 > 0)
     lifted = jax.jit(jax.vmap(lambda q, k, v: FEW.attend(q, k, v, mask)))
@@ -72,7 +72,7 @@ def test_landmarks_follow_positions_and_not_the_order_of_keys():
 
 
 @pytest.mark.parametrize(("T", "S"), [(4, 12), (12, 4), (3, 2)])
-def test_no_more_queries_or_keys_than_landmarks_is_softmax(T, S):
+def test_with_at_most_as_many_tokens_as_landmarks_it_is_softmax(T, S):
     q, k, v, _ = inputs(FEW, T, S)
     near(attend(FEW, q, k, v), attend(Softmax(), q, k, v))
     # The same where padding hides how few there are.
@@ -84,7 +84,7 @@ def test_no_more_queries_or_keys_than_landmarks_is_softmax(T, S):
     near((padded, back), (exact, expected))
 
 
-def test_more_landmarks_come_nearer_to_softmax():
+def test_more_landmarks_are_closer_to_softmax():
     q, k, v, _ = inputs(FEW, 64)
     exact = attend(Softmax(), q, k, v)
     errors = [float(jnp.abs(attend(Nystrom(landmarks=m), q, k, v) - exact).mean()) for m in (2, 8, 32, 64)]
@@ -97,7 +97,7 @@ def test_its_map_has_no_more_rank_than_landmarks():
     assert np.linalg.matrix_rank(weights(FEW, q, k)) <= 4
 
 
-def test_an_answer_depends_on_the_other_queries():
+def test_an_output_depends_on_other_queries():
     assert not FEW.traits.row_independent
     q, k, v, _ = inputs(FEW, 12)
     changed = attend(FEW, q + (np.arange(12) == 7)[:, None], k, v)
@@ -105,7 +105,7 @@ def test_an_answer_depends_on_the_other_queries():
 
 
 @pytest.mark.parametrize(("T", "K", "scale"), [(67, 4, 1), (4096, 4, 1), (4096, 64, 3)])
-def test_the_iteration_holds_in_single_precision(T, K, scale):
+def test_the_iteration_is_accurate_in_float32(T, K, scale):
     # Six steps leave the inverse of the faintest singular values damped: |Z| stays near 20, and rounding small.
     keys = jax.random.split(jax.random.key(T + K), 3)
     draw = [jax.random.normal(key, (T, K), jnp.float32) for key in keys]
@@ -114,7 +114,7 @@ def test_the_iteration_holds_in_single_precision(T, K, scale):
     assert np.abs(np.asarray(attend(Nystrom(), q, k, v)) - exact).max() <= 2e-6 * np.abs(exact).max()
 
 
-def test_declared_flops_are_those_of_the_compiler():
+def test_declared_flops_agree_with_the_compiler():
     T, S, K = 256, 320, 16
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((T, K), (S, K), (S, K))]
     mechanism = Nystrom(landmarks=32)

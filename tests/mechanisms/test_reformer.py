@@ -50,7 +50,7 @@ def test_it_is_its_definition():
     near(attend(mechanism, q, k, v, Causal()), by_hand(mechanism, q, k, v, lambda t, j: j <= t))
 
 
-def test_a_key_that_is_its_query_weighs_as_much_as_in_the_authors_code():
+def test_a_key_equal_to_its_query_has_the_published_weight():
     """‖q‖ = √K = 8: a score of 8 with itself and of 0 with 30 keys at right angles, e⁸ / (e⁸ + 30)."""
     q = 8.0 * np.eye(64)[:1]
     k = 50.0 * np.eye(64)[:31]  # so long that ε is nothing beside it
@@ -63,7 +63,7 @@ def test_a_key_that_is_its_query_weighs_as_much_as_in_the_authors_code():
     np.testing.assert_allclose(found[0, 0], 0.0830814357, rtol=1e-5)
 
 
-def test_of_gaussian_keys_one_that_nearly_is_the_query_has_nearly_all_the_weight():
+def test_among_gaussian_keys_a_near_copy_of_the_query_has_most_of_the_weight():
     """PyTorch's attention of keys that its own function normalises, at a scale of one."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
@@ -81,7 +81,7 @@ def test_of_gaussian_keys_one_that_nearly_is_the_query_has_nearly_all_the_weight
     [(1, 13, 13, Causal()), (3, 19, 13, Full()), (3, 5, 18, Window(4, 9))],
     ids=["causal", "full", "window"],
 )
-def test_rounds_of_sorted_buckets_give_what_all_pairs_give(sorting, rounds, T, S, mask):
+def test_sorted_buckets_equal_all_pairs(sorting, rounds, T, S, mask):
     mechanism = Reformer(buckets=4, rounds=rounds, block=4)
     q, k, v, _ = inputs(mechanism, T, S)
     target = jax.random.normal(jax.random.key(1), (T, v.shape[1]))
@@ -93,7 +93,7 @@ def test_rounds_of_sorted_buckets_give_what_all_pairs_give(sorting, rounds, T, S
     near(*run(q, k, v))
 
 
-def test_heads_whose_buckets_are_unlike_full_are_each_as_alone(sorting):
+def test_heads_with_uneven_buckets_are_independent(sorting):
     """Side by side they take as many rounds as the one that takes most."""
     mechanism = Reformer(buckets=8, rounds=2, block=4)
     q, k, v = (jnp.stack(x) for x in zip(*(inputs(mechanism, 40, seed=n)[:3] for n in range(3)), strict=True))
@@ -119,7 +119,7 @@ def test_packed_and_padded_tokens(sorting):
 
 
 @pytest.mark.parametrize("block", [None, 2])
-def test_a_query_that_shares_no_bucket_answers_zero(sorting, block):
+def test_a_query_alone_in_its_bucket_gives_zero(sorting, block):
     mechanism = Reformer(buckets=2, rounds=1, block=block)
     q, v = jnp.array([[1.0, 2, 3], [-1, -2, -3]]), jnp.ones((2, 2))
     np.testing.assert_allclose(attend(mechanism, q, q[:1], v[:1]), [[1, 1], [0, 0]])
@@ -135,7 +135,7 @@ def test_few_pairs_are_all_compared(T, S):
     assert (mechanism.cost(T, S, 4, 6) == replace(mechanism, block=None).cost(T, S, 4, 6)) == few
 
 
-def test_only_blocks_whose_buckets_meet_are_visited():
+def test_only_blocks_with_common_buckets_are_visited():
     one, other = jnp.array([0, 0, 1, 2, 5, 5, 7]), jnp.array([0, 1, 1, 1, 2, 3, 3, 6, 6])
     ways = meetings(one, other, 2, 4)
     visits = [ways.part.blocks[a, : ways.part.counts[a]].tolist() for a in range(len(ways.part.counts))]
@@ -150,7 +150,7 @@ def test_only_blocks_whose_buckets_meet_are_visited():
 
 
 @pytest.mark.parametrize("T", [512, 1024, 4096])
-def test_about_as_many_blocks_are_met_as_is_told_of_them(T):
+def test_the_number_of_visited_blocks_is_near_the_declared_one(T):
     mechanism = Reformer().sized(T)
     q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
     of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
@@ -160,7 +160,7 @@ def test_about_as_many_blocks_are_met_as_is_told_of_them(T):
     assert 0.7 <= ways[0].part.usual / met <= 1.4
 
 
-def test_longer_sequences_have_more_buckets_where_none_are_named():
+def test_the_default_number_of_buckets_grows_with_length():
     """About as long as a block each; what a person names stays."""
     sized = {T: Reformer().sized(T).buckets for T in (9, 512, 1000, 4096)}
     assert sized == {9: None, 512: None, 1000: 16, 4096: 64}
@@ -175,6 +175,6 @@ def test_longer_sequences_have_more_buckets_where_none_are_named():
 @pytest.mark.parametrize(
     ("field", "value"), [("buckets", 3), ("buckets", 0), ("rounds", 0), ("block", 0), ("seed", -1)]
 )
-def test_sizes_that_cannot_be_are_refused(field, value):
+def test_invalid_sizes_are_refused(field, value):
     with pytest.raises(ValueError, match=f"{field}={value}"):
         Reformer(**{field: value})

@@ -51,7 +51,7 @@ def test_it_is_the_mechanism_of_convolved_queries_and_keys_with_padding_and_pack
 
 
 @each
-def test_attending_causally_is_the_same_and_a_size_of_one_only_scales(name):
+def test_attend_causal_is_equal_and_size_one_only_scales(name):
     mechanism, q, k, v, extra, own = parts(name, 9, size=1)
     whole = causal(mechanism, q, k, v, **extra)
     np.testing.assert_allclose(attend(mechanism, q, k, v, Causal(), **extra), whole, atol=1e-12)
@@ -59,7 +59,7 @@ def test_attending_causally_is_the_same_and_a_size_of_one_only_scales(name):
     np.testing.assert_allclose(causal(INNER[name], *scaled, v, **own), whole, atol=1e-10)
 
 
-def test_what_stands_further_back_than_the_convolution_reaches_no_query():
+def test_tokens_beyond_the_convolution_width_have_no_effect():
     mechanism, q, k, v, extra, _ = parts("softmax", 9)
     last = np.where(np.arange(9)[:, None] == 8, 1.0, 0.0) * np.ones(V)
     _, (dq, *_) = causal_back(mechanism, last, q, k, v, extra)
@@ -68,7 +68,7 @@ def test_what_stands_further_back_than_the_convolution_reaches_no_query():
 
 @pytest.mark.parametrize("name", ["softmax", "delta"])
 @pytest.mark.parametrize("block", [None, 2])
-def test_rotary_positions_turn_what_was_convolved(name, block):
+def test_rotary_positions_rotate_convolved_queries_and_keys(name, block):
     mechanism, q, k, v, extra, own = parts(name, 9)
     i, all_ = np.arange(9, dtype=np.int32), np.ones(9, bool)
     q2, k2 = (convolved(x, extra[kernel], all_, i * 0) for x, kernel in ((q, "conv_q"), (k, "conv_k")))
@@ -77,14 +77,14 @@ def test_rotary_positions_turn_what_was_convolved(name, block):
     np.testing.assert_allclose(causal(turned, q, k, v, block=block, **extra), expected, atol=1e-10)
 
 
-def test_features_are_turned_behind_it():
+def test_rotary_features_are_applied_after_it():
     mechanism, q, k, v, extra, _ = parts("linear", 9)
     turned = mechanism.with_rotary(Rotary())
     assert turned == ShortConvolution(Linear().with_rotary(Rotary()), 3)
     assert np.abs(causal(turned, q, k, v, **extra) - causal(mechanism, q, k, v, **extra)).max() > 1e-3
 
 
-def test_a_full_cache_behind_it_is_refused():
+def test_a_full_cache_of_the_wrapped_mechanism_is_refused():
     mechanism, q, k, v, extra, _ = parts("softmax", 4)
     _, state = mechanism.extend(mechanism.start(3, K, V), q[:3], k[:3], v[:3], **cut(mechanism, extra, slice(3)))
     with pytest.raises(ValueError, match=r"the cache has room for 3 tokens, got 4"):
@@ -98,7 +98,7 @@ def test_half_precision_stays_near_the_exact():
     assert np.abs(np.asarray(causal(mechanism, *half[:3], **half[3]), np.float64) - exact).max() < 0.03
 
 
-def test_what_cannot_stand_behind_it_is_refused():
+def test_unsupported_wrapped_mechanisms_are_refused():
     with pytest.raises(ValueError, match=r"Nystrom.* cannot decode"):
         ShortConvolution(MECHANISMS["nystrom"])
     with pytest.raises(ValueError, match=r"size=0 must be at least 1$"):

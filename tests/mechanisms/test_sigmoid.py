@@ -27,7 +27,7 @@ def test_it_is_its_equation(shift):
     near(Sigmoid(shift).attend(q[:5], k[:5], v[:5], Causal()), by_hand(q, k, v, range(1, 6), shift))
 
 
-def test_padding_does_not_count():
+def test_padding_has_no_effect():
     q, k, v, _ = inputs(Sigmoid(), 6)
     keep = jnp.array([1, 0, 1, 1, 0, 1], bool)
     near(causal(Sigmoid(), q, k, v, keep=keep)[keep], by_hand(q[keep], k[keep], v[keep], range(1, 5)))

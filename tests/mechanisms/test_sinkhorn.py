@@ -50,7 +50,7 @@ def written_out(q, k, v, sort, block, steps=8, temperature=0.75, i=None, j=None)
 
 
 @pytest.mark.parametrize(("T", "S"), [(12, 12), (11, 11), (5, 11), (11, 5), (1, 7)])
-def test_it_is_the_definition_written_out(T, S):
+def test_it_equals_its_definition(T, S):
     q, k, v, learned = inputs(THREES, T, S)
     near(attend(THREES, q, k, v, **learned), written_out(q, k, v, **learned, block=3))
 
@@ -62,7 +62,7 @@ def test_every_field_counts(other):
     near(attend(other, q, k, v, **learned), expected)
 
 
-def test_positions_given_say_where_queries_stand():
+def test_given_positions_are_those_of_queries():
     q, k, v, learned = inputs(THREES, 4, 9)
     i, j = np.array([1, 2, 5, 6]), np.array([0, 1, 2, 3, 5, 6, 8, 9, 11])
     expected = written_out(q, k, v, **learned, block=3, i=i, j=j)
@@ -72,7 +72,7 @@ def test_positions_given_say_where_queries_stand():
     near(y, expected)
 
 
-def test_padding_changes_nothing_wherever_it_stands():
+def test_padding_has_no_effect_at_any_position():
     q, k, v, learned = inputs(THREES, 12)
     for kept in ("111111110000", "000011111111", "101101110101", "110000111111"):
         keep = np.array([c == "1" for c in kept])
@@ -93,7 +93,7 @@ def test_one_block_is_softmax_attention():
     near(attend(wide, q, k, v, **learned), attend(Softmax(), q, k, v))
 
 
-def test_a_hard_sort_attends_to_its_own_block_and_the_one_it_chose():
+def test_a_hard_sort_attends_to_its_own_and_the_selected_block():
     q, k, v, _ = inputs(THREES, 9)
     # Blocks of queries fit blocks of keys as a permutation: 0 → 2, 1 → 0, 2 → 1.
     chosen = np.array([2, 0, 1])
@@ -108,7 +108,7 @@ def test_a_hard_sort_attends_to_its_own_block_and_the_one_it_chose():
         near(y[own], attend(Softmax(), q[own], k[both], v[both]), 1e-6)
 
 
-def test_its_map_is_stochastic_and_most_of_what_is_far_is_shared():
+def test_rows_of_its_map_sum_to_one_and_all_weights_are_positive():
     q, k, _, learned = inputs(THREES, 12)
     map_ = weights(THREES, q, k, **learned)
     near(map_.sum(axis=1), np.ones(12))
@@ -116,14 +116,14 @@ def test_its_map_is_stochastic_and_most_of_what_is_far_is_shared():
     assert (map_ > 0).all(), "every key is in some sorted block"
 
 
-def test_an_answer_depends_on_the_other_queries():
+def test_an_output_depends_on_other_queries():
     assert not THREES.traits.row_independent
     q, k, v, learned = inputs(THREES, 12)
     changed = attend(THREES, q + (np.arange(12) == 7)[:, None], k, v, **learned)
     assert np.abs(changed - attend(THREES, q, k, v, **learned))[:6].max() > 1e-6
 
 
-def test_long_sequences_hold_in_single_precision():
+def test_long_sequences_are_accurate_in_float32():
     keys = jax.random.split(jax.random.key(0), 3)
     q, k, v = (jax.random.normal(key, (2048, 32), jnp.float32) for key in keys)
     learned = Sinkhorn().initial(jax.random.key(1), 32, 32)
@@ -133,7 +133,7 @@ def test_long_sequences_hold_in_single_precision():
     assert np.abs(found - expected).max() <= 5e-6 * np.abs(expected).max()
 
 
-def test_declared_flops_are_those_of_the_compiler():
+def test_declared_flops_agree_with_the_compiler():
     T, S, K = 256, 320, 16
     mechanism = Sinkhorn(block=32)
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((T, K), (S, K), (S, K))]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_every_score_decodes_as_it_attends(score):
+def test_decoding_equals_attending_for_every_score(score):
     mechanism = Softmax(score=SCORES[score], length=8)
     q, k, v, learned = inputs(mechanism, 6)
     whole = attend(mechanism, q, k, v, Causal(), **learned)
@@ -24,12 +24,12 @@ def test_every_score_decodes_as_it_attends(score):
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_turns_are_for_products(score):
+def test_rotations_need_a_product_score(score):
     assert Softmax(score=SCORES[score]).traits.rotary == (score in ("dot", "scaled_dot", "cosine"))
 
 
 @pytest.mark.parametrize("block", [None, 3])
-def test_location_reads_the_column_of_where_a_key_stands(block):
+def test_location_uses_the_column_of_the_key_position(block):
     mechanism = Softmax(score=location, length=9, block=block)
     q, k, v, learned = inputs(mechanism, 4)
     j = np.array([7, 0, 3, 5], np.int32)
@@ -65,7 +65,7 @@ def test_location_refuses_more_keys_than_positions_and_grows_by_sized():
 
 
 @pytest.mark.parametrize("make", [Softmax, partial(Softmax, block=2), partial(LocalP, 2)], ids=str)
-def test_positions_that_are_known_to_lie_beyond_are_refused_in_every_form(make):
+def test_known_positions_beyond_the_length_are_refused_in_every_form(make):
     mechanism = make(score=location, length=8)
     q, k, v, learned = inputs(mechanism, 4)
     learned = jax.tree.map(jnp.asarray, learned)
@@ -87,7 +87,7 @@ def test_positions_that_are_known_to_lie_beyond_are_refused_in_every_form(make):
 
 
 @pytest.mark.parametrize("block", [None, 2])
-def test_rows_beyond_the_length_are_taken_where_positions_are_within(block):
+def test_rows_beyond_the_length_are_accepted_if_positions_are_within(block):
     mechanism = Softmax(score=location, length=4, block=block)
     q, k, v, learned = inputs(mechanism, 6)
     keep, segment = np.array([1, 0, 1, 1, 0, 1], bool), np.array([0, 0, 0, 1, 1, 1])
@@ -107,7 +107,7 @@ def test_its_cost_is_that_of_all_pairs_where_all_are_computed(kind):
     assert (kind(block=64).cost(T, T, 64, 64).flops < dense) == (kind in (Local, Strided, Longformer, BigBird))
 
 
-def test_sizes_that_cannot_be_are_refused():
+def test_invalid_sizes_are_refused():
     for name in ("block", "length"):
         with pytest.raises(ValueError, match=f"{name}=0"):
             Softmax(**{name: 0})

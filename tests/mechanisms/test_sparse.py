@@ -35,7 +35,7 @@ patterns = pytest.mark.parametrize("name", PATTERNS)
 
 
 @patterns
-def test_it_is_softmax_over_its_pattern(name):
+def test_it_equals_softmax_over_its_pattern(name):
     mechanism, sees = replace(PATTERNS[name][0], block=4), PATTERNS[name][1]
     T = 13
     q, k, v, _ = inputs(mechanism, T)
@@ -47,7 +47,7 @@ def test_it_is_softmax_over_its_pattern(name):
 
 
 @patterns
-def test_the_efficient_form_is_the_definition_for_other_lengths_too(name):
+def test_the_efficient_form_equals_the_definition_for_other_lengths(name):
     mechanism, _ = PATTERNS[name]
     q, k, v, _ = inputs(mechanism, 5, 14)
     target = jnp.ones((5, v.shape[1]))
@@ -70,7 +70,7 @@ def test_packed_and_padded_tokens_keep_their_own_pattern(name):
 
 
 @patterns
-def test_sizes_that_cannot_be_are_refused(name):
+def test_invalid_sizes_are_refused(name):
     kind = type(PATTERNS[name][0])
     with pytest.raises(ValueError, match="=0"):
         kind(0)
@@ -86,13 +86,13 @@ def visited(mechanism, T, block):
 
 
 @pytest.mark.parametrize("mechanism", [Local(), Longformer(), BigBird()], ids=["window", "longformer", "bigbird"])
-def test_blocks_met_grow_with_the_length_and_not_its_square(mechanism):
+def test_visited_blocks_grow_linearly_with_length(mechanism):
     few, many = (visited(mechanism, T, 64) for T in (2048, 4096))
     assert many < 2.2 * few
     assert many < 0.3 * visited(Softmax(), 4096, 64)
 
 
-def test_strided_sorts_its_columns_together():
+def test_strided_groups_its_columns():
     met = []
     original = blockwise.attend
     mechanism = Strided(16, block=16)
@@ -110,7 +110,7 @@ def test_strided_sorts_its_columns_together():
     assert met == [16, 31]
 
 
-def test_what_is_scattered_is_symmetric_drawn_by_block_and_the_same_when_traced():
+def test_random_blocks_are_symmetric_and_the_same_when_traced():
     mask = RandomBlocks(2, 4, 7)
     place = np.arange(60, dtype=np.int32)
     known = mask(place, place)
@@ -129,7 +129,7 @@ def test_what_is_scattered_is_symmetric_drawn_by_block_and_the_same_when_traced(
         assert mask.over(i0, i1, j0, j1) is (True if here.all() else None if here.any() else False)
 
 
-def test_local_p_weighs_by_a_gaussian_around_its_centre():
+def test_local_p_has_gaussian_weights_around_its_center():
     mechanism = LocalP(4)
     q, k, v, learned = inputs(mechanism, 5, 9)
     w_p, v_p = (np.asarray(learned[n]) for n in ("w_p", "v_p"))
@@ -153,7 +153,7 @@ def test_local_p_weighs_by_a_gaussian_around_its_centre():
 
 
 @pytest.mark.parametrize("score", ["scaled_dot", "general", "additive"])
-def test_keys_fetched_around_a_centre_are_those_of_all_pairs(score):
+def test_gathering_keys_around_a_center_equals_all_pairs(score):
     mechanism, T, S = LocalP(2, score=SCORES[score]), 70, 61
     q, k, v, learned = inputs(mechanism, T, S)
     # Centres at both ends too.
@@ -173,7 +173,7 @@ def test_keys_fetched_around_a_centre_are_those_of_all_pairs(score):
     assert mechanism.cost(T, S, 4, 4).flops < mechanism.cost(T, S, 4, 4, block=T).flops / 4
 
 
-def test_keys_fetched_of_the_past_are_those_of_all_pairs():
+def test_gathering_past_keys_equals_all_pairs():
     mechanism = LocalP(2)
     q, k, v, learned = inputs(mechanism, 61)
     pairs = mechanism.attend(q, k, v, Causal() & Window(999, 999), **learned)
@@ -185,7 +185,7 @@ def test_keys_fetched_of_the_past_are_those_of_all_pairs():
     near(mechanism.causal(q, k, v, i=moved, **learned), mechanism.causal(q, k, v, i=jnp.asarray(moved), **learned))
 
 
-def test_keys_that_stand_elsewhere_are_not_fetched():
+def test_keys_are_not_gathered_for_other_positions():
     mechanism = LocalP(2)
     q, k, v, learned = inputs(mechanism, 5, 61)
     turned = np.arange(61)[::-1].astype(np.int32)
@@ -195,7 +195,7 @@ def test_keys_that_stand_elsewhere_are_not_fetched():
     )
 
 
-def test_a_gradient_holds_fetched_keys_of_some_queries_alone():
+def test_gradients_store_gathered_keys_of_few_queries():
     mechanism, T = LocalP(), 2048
     loss = lambda q, k, v, learned: mechanism.attend(q, k, v, **learned).sum()
     x = jax.ShapeDtypeStruct((T, 16), jnp.float32)

@@ -37,7 +37,7 @@ def given(mechanism, T, S=None):
 
 @both
 @pytest.mark.parametrize("mask", [Full(), Causal(), Window(2, 2)], ids=str)
-def test_it_is_the_formula_under_any_mask(mechanism, mask):
+def test_it_equals_the_formula_under_any_mask(mechanism, mask):
     q, k, v, learned = given(mechanism, 6)
     at = np.arange(6, dtype=np.int32)
     expected = written_out(mechanism, q, v, learned, np.asarray(mask(at, at)), at, at)
@@ -50,7 +50,7 @@ def test_it_is_the_formula_under_any_mask(mechanism, mask):
     near(y[rows], expected[rows])
 
 
-def test_the_weights_never_look_at_the_keys():
+def test_the_weights_do_not_depend_on_keys():
     q, k, _, learned = given(DENSE, 6)
     near(weights(DENSE, q, k * 0, **learned), weights(DENSE, q, k, **learned))
     q, k, _, learned = given(RANDOM, 6)
@@ -59,7 +59,7 @@ def test_the_weights_never_look_at_the_keys():
 
 
 @both
-def test_a_token_decoded_takes_the_column_of_its_position(mechanism):
+def test_a_decoded_token_uses_the_column_of_its_position(mechanism):
     q, k, v, learned = given(mechanism, 8)
     state, rows = mechanism.start(12, K, V), []
     for t in range(8):
@@ -70,7 +70,7 @@ def test_a_token_decoded_takes_the_column_of_its_position(mechanism):
 
 
 @both
-def test_it_is_bound_to_its_length_and_sized_for_another(mechanism):
+def test_it_has_a_fixed_length_and_can_be_resized(mechanism):
     q, k, v, learned = given(mechanism, 13)
     with pytest.raises(ValueError, match="supports positions 0 … 11, got 0 … 12"):
         mechanism.attend(q, k, v, **learned)
@@ -106,7 +106,7 @@ def test_a_query_before_the_first_position_has_no_row_in_the_table():
 
 
 @both
-def test_scores_begin_at_about_unit_variance(mechanism):
+def test_initial_scores_have_unit_variance(mechanism):
     big = mechanism.sized(256)
     q = jax.random.normal(jax.random.key(1), (256, 64))
     learned = big.initial(jax.random.key(0), 64, 64)
@@ -126,19 +126,20 @@ def test_a_bias_is_added_to_the_scores():
 @pytest.mark.parametrize(
     "promise",
     [
-        test_contract_absence.test_packed_sequences_do_not_meet,
+        test_contract_absence.test_packed_sequences_are_independent,
         test_contract_gradients.test_gradients_agree_with_finite_differences,
     ],
     ids=lambda promise: promise.__name__,
 )
-def test_the_table_keeps_the_contract_too(monkeypatch, promise):
+def test_the_random_variant_passes_the_contract(monkeypatch, promise):
     monkeypatch.setitem(SMALL, "synthesizer", Synthesizer(length=16, fixed=True))
     promise(
-        "synthesizer", **({"block": 4} if promise is test_contract_absence.test_packed_sequences_do_not_meet else {})
+        "synthesizer",
+        **({"block": 4} if promise is test_contract_absence.test_packed_sequences_are_independent else {}),
     )
 
 
-def test_its_bytes_count_what_is_learned_as_far_as_it_is_read():
+def test_its_bytes_count_the_parameters_that_are_read():
     T, S = 5, 7
     moved = Softmax().cost(T, S, K, V).bytes
     for mechanism in (DENSE, RANDOM):

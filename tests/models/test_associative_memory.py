@@ -24,7 +24,7 @@ def ask(config, queries, keys=KEYS, values=VALUES, seed=0):
     return np.asarray(call(network(config, seed), keys, values, jnp.asarray(queries, jnp.int32)), np.float64)
 
 
-def test_it_is_the_published_equation():
+def test_it_equals_the_published_equation():
     """k = W_k [onehot v ; e], q = W_q e, ŷ = Σ φ(q)·φ(k_t) onehot v_t / Σ φ(q)·φ(k_t), written out."""
     config = AssociativeMemory(width=4, mechanism=Linear())
     net = network(config)
@@ -43,7 +43,7 @@ DECODING = [name for name, mechanism in MECHANISMS.items() if mechanism.traits.d
 
 
 @pytest.mark.parametrize("name", DECODING)
-def test_every_mechanism_that_decodes_can_be_asked_one_question_or_many(name):
+def test_every_decoding_mechanism_answers_one_or_many_queries(name):
     config = AssociativeMemory(width=4, mechanism=MECHANISMS[name])
     together = ask(config, [2, 0, 3])
     assert together.shape == (3, 5)
@@ -52,7 +52,7 @@ def test_every_mechanism_that_decodes_can_be_asked_one_question_or_many(name):
         np.testing.assert_allclose(ask(config, [query])[0], together[n], atol=1e-5)
 
 
-def test_softmax_can_be_set_to_know():
+def test_softmax_can_recall_exactly():
     """Where queries meet their own keys alone, the answer is the value."""
     config = AssociativeMemory(width=5)
     net = network(config)
@@ -80,7 +80,7 @@ def test_a_rotation_is_orthogonal_and_depends_on_the_sequence_alone():
     np.testing.assert_allclose((many**2).mean(axis=0), 1 / 6, atol=0.03)
 
 
-def test_turning_changes_random_features_and_nothing_that_sees_products_alone():
+def test_rotation_changes_random_features_but_not_functions_of_products():
     for mechanism, same in ((Softmax(), True), (Linear(feature=Favor(m=4)), False)):
         config = AssociativeMemory(width=4, mechanism=mechanism)
         difference = np.abs(ask(config, [1]) - ask(replace(config, redrawn=True), [1])).max()
@@ -103,6 +103,6 @@ def test_its_memory_is_one_state_of_the_mechanism():
         ({"mechanism": MECHANISMS["linformer"]}, "has no causal form"),
     ],
 )
-def test_what_cannot_work_names_the_field(fields, words):
+def test_invalid_values_name_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
         AssociativeMemory(**fields)

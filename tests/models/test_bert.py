@@ -26,7 +26,7 @@ def both(model, tokens, key):
 
 
 @pytest.mark.parametrize("fields", [{}, {"pool": "mean", "mechanism": Linear()}], ids=["token", "mean"])
-def test_it_sorts_and_fills_in_and_padding_changes_neither(fields):
+def test_it_classifies_and_predicts_masked_words_without_effect_of_padding(fields):
     model = made(**fields)
     classes, words = both(model, TOKENS, None)
     assert classes.shape == (3,)
@@ -42,7 +42,7 @@ def test_it_sorts_and_fills_in_and_padding_changes_neither(fields):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_words_are_scored_by_their_own_vectors_or_by_others(tied):
+def test_logits_of_words_may_be_tied_to_embeddings(tied):
     model = made(tied=tied)
     words = both(model, TOKENS, None)[1]
     table, offset = (model.input_layer if tied else model.words).table[...], model.offset[...]
@@ -57,7 +57,7 @@ def test_dropout_needs_a_key():
     assert all(np.abs(a - b).max() > 1e-3 for a, b in zip(one, other, strict=True))
 
 
-def test_its_map_has_a_row_for_the_token_of_the_class():
+def test_its_map_has_a_row_for_the_class_token():
     config = Bert(width=8, heads=2, layers=1)
     seen = attention_maps(filled(config, SHAPE), TOKENS, KEEP)["encoder"]
     assert seen.shape == (1, 2, 6, 6)
@@ -67,7 +67,7 @@ def test_its_map_has_a_row_for_the_token_of_the_class():
     assert not np.any(seen[..., 5])
 
 
-def test_a_place_is_the_same_word_s_with_the_token_and_without():
+def test_a_position_belongs_to_the_same_word_with_and_without_class_token():
     for pool in ("token", "mean"):
         model = made(pool=pool)
         # Layers that add nothing: each vector stays what the embedding made of its word.
@@ -77,7 +77,7 @@ def test_a_place_is_the_same_word_s_with_the_token_and_without():
         np.testing.assert_array_equal(np.abs(words - other).max(axis=1) > 1e-4, np.arange(4) == 2)
 
 
-def test_what_is_no_sentence_is_refused():
+def test_other_data_are_refused():
     with pytest.raises(ValueError, match=r"model=Bert needs data with vocabulary, length, .* have features, length"):
         Bert().create(jax.random.key(0), Classes(Frames(4, 8), 3))
     with pytest.raises(ValueError, match=r"model=Bert needs data with source, classes"):

@@ -28,11 +28,11 @@ KEEP = TOKENS > 0
 scores = jax.jit(lambda model, source, keep: model(source, keep))
 
 
-def test_it_is_one_of_the_models():
+def test_it_is_registered():
     assert MODELS["classifier"] == Classifier()
 
 
-def test_the_order_of_words_counts_only_where_it_is_told():
+def test_word_order_matters_only_with_positions():
     swapped = TOKENS[[1, 0, 2, 3, 4, 5]]
     for position, same in ((Position(), True), (Classifier().position, False)):
         model = filled(Classifier(position=position, **SMALL), WORDS)
@@ -41,7 +41,7 @@ def test_the_order_of_words_counts_only_where_it_is_told():
 
 
 @pytest.mark.parametrize("pool", ["mean", "token"])
-def test_padding_is_not_read(pool):
+def test_padding_has_no_effect(pool):
     model = filled(Classifier(pool=pool, **SMALL), WORDS)
     longer = np.where(KEEP, TOKENS, 11)
     np.testing.assert_array_equal(scores(model, TOKENS, KEEP), scores(model, longer, KEEP))
@@ -50,7 +50,7 @@ def test_padding_is_not_read(pool):
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_how_much_padding_there_is_says_nothing(name):
+def test_the_amount_of_padding_has_no_effect(name):
     model = filled(Classifier(pool="token", position=POSITIONS[name], **SMALL), LONG)
     narrow, wide = (scores(model, np.pad(TOKENS[:4], (0, width - 4)), np.arange(width) < 4) for width in (8, 40))
     np.testing.assert_allclose(narrow, wide, rtol=2e-5, atol=2e-6)
@@ -73,7 +73,7 @@ def reads_all(mechanism):
 
 
 @pytest.mark.parametrize("name", one_of_each(reads_all, type))
-def test_a_token_reads_every_word_in_one_layer(name):
+def test_a_class_token_attends_to_every_word_in_one_layer(name):
     model = filled(Classifier(pool="token", mechanism=small(MECHANISMS[name]), layers=1, **SMALL), LONG)
     words, keep = np.full(40, 4), np.arange(40) < 37
     texts = np.stack([words, *np.where(np.eye(37, 40, dtype=bool), 9, words)])
@@ -82,7 +82,7 @@ def test_a_token_reads_every_word_in_one_layer(name):
 
 
 @pytest.mark.parametrize("mechanism", SHORTSIGHTED, ids=str)
-def test_a_token_that_does_not_see_every_word_is_refused(mechanism):
+def test_a_class_token_that_cannot_attend_to_every_word_is_refused(mechanism):
     config = Classifier(pool="token", mechanism=mechanism, **SMALL)
     with pytest.raises(
         ValueError, match=rf"model.pool=token is not .*{type(mechanism).__name__}.* all 40 positions; .*pool=mean"
@@ -94,11 +94,11 @@ def test_a_token_that_does_not_see_every_word_is_refused(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", [Local(1, 41), Strided(41), LocalP(41), Longformer(8, 8), BigBird(8, 8)], ids=str)
-def test_a_window_wide_enough_or_a_token_that_is_global_serves(mechanism):
+def test_a_wide_window_or_a_global_class_token_is_accepted(mechanism):
     jax.eval_shape(lambda: Classifier(pool="token", mechanism=mechanism, **SMALL).create(jax.random.key(0), LONG))
 
 
-def test_nothing_kept_is_a_finite_answer_with_finite_gradient():
+def test_empty_inputs_give_finite_outputs_and_gradients():
     model = filled(Classifier(**SMALL), WORDS)
     empty = jnp.zeros(6, bool)
     value, gradient = jax.jit(jax.value_and_grad(lambda m: m(jnp.asarray(TOKENS), empty).sum()))(model)
@@ -106,7 +106,7 @@ def test_nothing_kept_is_a_finite_answer_with_finite_gradient():
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
-def test_a_class_for_each_frame():
+def test_one_class_per_frame():
     model = filled(Classifier(pool="token", **SMALL), FRAMES)
     frames = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
     found = scores(model, frames, None)
@@ -118,7 +118,7 @@ def test_a_class_for_each_frame():
 
 
 @pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
-def test_any_mechanism_that_sees_both_sides_sorts_by_heart(name):
+def test_every_bidirectional_mechanism_overfits_a_few_examples(name):
     sources = np.random.default_rng(1).integers(3, 12, (8, 6))
     labels = jnp.arange(8) % 3
     keep = jnp.ones(6, bool)
@@ -128,7 +128,7 @@ def test_any_mechanism_that_sees_both_sides_sorts_by_heart(name):
     overfitted(model, forced, labels)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_fields_are_refused():
     odd = Classifier()
     # Set past the constructor, whose types are checked here but not where it is used.
     object.__setattr__(odd, "pool", "max")
@@ -158,7 +158,7 @@ def test_maps_are_rows_of_weights():
     assert not np.any(seen[..., ~KEEP])
 
 
-def test_it_computes_in_its_dtype_and_answers_in_float32():
+def test_it_computes_in_its_dtype_with_float32_outputs():
     found = scores(filled(Classifier(dtype="bfloat16", **SMALL), WORDS), TOKENS, KEEP)
     assert found.dtype == np.float32
     assert np.isfinite(found).all()

@@ -15,7 +15,7 @@ SHAPE = Classes(Image(6, 5, 2), 3)
 scores = jax.jit(lambda model, image, key: model(image, key=key))
 
 
-def test_as_it_stands_it_has_fewer_than_a_hundred_thousand_parameters():
+def test_the_default_has_fewer_than_a_hundred_thousand_parameters():
     like = jax.eval_shape(lambda: CNN().create(jax.random.key(0), Classes(Image(28, 28, 1), 10)))
     w = CNN().width // 4
     widths = [1, w, 2 * w, 4 * w]
@@ -33,7 +33,7 @@ def test_every_scale_halves_the_sides_and_doubles_the_channels_rounded_up():
     assert shapes == [(3, 3, 4)] * 3 + [(2, 2, 7)] * 3
 
 
-def test_convolutions_treat_places_alike_and_the_head_tells_them_apart():
+def test_convolutions_are_equivariant_and_the_head_is_not():
     # Two scales: four pixels are one place of the last.
     model = filled(CNN(width=8, layers=1, kernel=1, scales=2), Classes(Image(16, 16, 1), 3))
     image = 3 * np.random.default_rng(0).normal(size=(16, 16, 1)).astype(np.float32)
@@ -56,13 +56,13 @@ def test_dropout_takes_a_key():
     assert np.abs(a - b).max() > 1e-3
 
 
-def test_images_are_sorted_by_heart():
+def test_it_overfits_a_few_images():
     sources = np.random.default_rng(1).normal(size=(8, 6, 5, 2)).astype(np.float32)
     model = CNN(width=16, scales=2).create(jax.random.key(2), SHAPE)
     overfitted(model, lambda model: jax.vmap(model)(jnp.asarray(sources)), jnp.arange(8) % 3)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_fields_are_refused():
     for field in ("width", "layers", "kernel", "scales"):
         with pytest.raises(ValueError, match=rf"model.{field}=0 must be at least 1"):
             CNN(**{field: 0})

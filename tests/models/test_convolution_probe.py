@@ -35,7 +35,7 @@ def constructed():
     return model
 
 
-def test_it_is_one_of_the_models():
+def test_it_is_registered():
     assert MODELS["convolution-probe"] == ConvolutionProbe()
 
 
@@ -46,7 +46,7 @@ def test_self_attention_contains_convolution():
     assert np.abs(found - wanted)[0].max() > 0.1
 
 
-def test_each_head_looks_at_its_own_pixel():
+def test_each_head_attends_to_its_own_pixel():
     seen = attention_maps(constructed(), jnp.asarray(IMAGE), None)["encoder"]
     assert seen.shape == (1, 9, 25, 25)
     centre = SIDE * 2 + 2
@@ -64,16 +64,16 @@ def moved(position):
     return float(np.abs(model(jnp.asarray(shuffled)).reshape(-1, C) - found).max())
 
 
-def test_without_a_position_pixels_are_a_set():
+def test_without_positions_it_ignores_the_order_of_pixels():
     assert moved(Position()) < 1e-4
 
 
 @pytest.mark.parametrize("position", [Floater(), Floater(place="input"), Learned2D(), Learned(length=25)], ids=str)
-def test_with_one_they_are_not_wherever_it_adds(position):
+def test_with_positions_it_depends_on_the_order_of_pixels(position):
     assert moved(position) > 1e-2
 
 
-def test_the_grid_is_the_images():
+def test_the_grid_has_the_size_of_the_image():
     wide = ConvolutionShape(Image(2, 7, C), C)
     assert filled(CONFIG, wide).position.config == Quadratic2D(columns=7)
     assert filled(ConvolutionProbe(width=18, heads=9, position=Learned2D()), wide).position.config == Learned2D(
@@ -81,12 +81,12 @@ def test_the_grid_is_the_images():
     )
 
 
-def test_a_position_that_ends_before_the_image_is_refused_as_it_is_made():
+def test_a_position_shorter_than_the_image_is_refused():
     with pytest.raises(ValueError, match="24"):
         ConvolutionProbe(width=18, heads=9, position=Learned(length=24)).create(jax.random.key(0), SHAPE)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_fields_are_refused():
     with pytest.raises(ValueError, match=r"model.heads=9 must divide model.width=16"):
         ConvolutionProbe(width=16)
     with pytest.raises(

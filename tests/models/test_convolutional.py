@@ -49,7 +49,7 @@ def test_a_layer_is_its_equation():
 @pytest.mark.parametrize(
     ("layers", "kernel", "growth", "reach"), [(2, 3, 1, 5), (2, 2, 3, 5), (3, 2, 2, 8), (1, 1, 1, 1)]
 )
-def test_a_token_sees_exactly_so_far_back(layers, kernel, growth, reach):
+def test_the_receptive_field_has_its_declared_size(layers, kernel, growth, reach):
     config = ConvolutionalLanguage(width=6, feedforward=24, layers=layers, kernel=kernel, growth=growth)
     assert config.receptive_field == reach
     model = filled(config, SHAPE)
@@ -69,7 +69,7 @@ def test_it_overfits_eight_sequences():
     overfitted(model, lambda model: jax.vmap(lambda tokens: model(tokens, jnp.ones(5, bool)))(given), answers)
 
 
-def test_its_state_is_what_its_windows_reach_back_to_and_dropout_needs_a_key():
+def test_its_state_holds_the_receptive_field_and_dropout_needs_a_key():
     model = filled(ConvolutionalLanguage(**SMALL, kernel=3, growth=2, dropout=0.5), SHAPE)
     for length in (1, 1000):
         assert [x.shape for x in model.start(length)] == [(2, 6), (4, 6)]
@@ -90,12 +90,12 @@ def test_its_state_is_what_its_windows_reach_back_to_and_dropout_needs_a_key():
         ({"dropout": 1.0}, "model.dropout=1.0 must be"),
     ],
 )
-def test_what_cannot_work_names_the_field(fields, words):
+def test_invalid_values_name_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
         ConvolutionalLanguage(**fields)
 
 
-def test_so_are_names_that_are_none_of_its_own():
+def test_unknown_values_are_refused():
     config = ConvolutionalLanguage()
     # Set past the constructor, whose types are checked here but not where it is used.
     object.__setattr__(config, "dtype", "other")

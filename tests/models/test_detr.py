@@ -43,7 +43,7 @@ def test_a_stage_may_have_any_width(channels):
     assert all(1 <= norm.groups <= 8 for norm in (*features.norms, *features.others))
 
 
-def test_boxes_start_where_their_queries_stand():
+def test_initial_boxes_are_at_the_anchors_of_their_queries():
     model = jax.jit(lambda: Detr(**SMALL).create(jax.random.key(0), SHAPE))()
     _, boxes = answer(model, image())
     stand = jax.nn.sigmoid(model.queries.points[...])
@@ -51,7 +51,7 @@ def test_boxes_start_where_their_queries_stand():
 
 
 @pytest.mark.parametrize(("height", "width"), [(16, 24), (17, 22)])
-def test_a_query_that_stands_where_a_place_looks_is_told_as_that_place(height, width):
+def test_an_anchor_on_a_grid_cell_has_its_position_encoding(height, width):
     shape = Detections(Image(height, width, 3), classes=2, most=4)
     model = jax.jit(lambda: Detr(**SMALL).create(jax.random.key(0), shape))()
     halved = lambda x: model.features.half[1](model.features.half[0](x))[1, 2].sum()
@@ -71,7 +71,7 @@ def test_a_query_that_stands_where_a_place_looks_is_told_as_that_place(height, w
     np.testing.assert_allclose(there, told, atol=1e-5)
 
 
-def test_the_order_of_queries_says_nothing():
+def test_the_order_of_queries_has_no_effect():
     model = filled(Detr(anchored=False, **SMALL), SHAPE)
     scores, boxes = answer(model, image())
     model.queries.place[...] = model.queries.place[...][::-1]
@@ -80,7 +80,7 @@ def test_the_order_of_queries_says_nothing():
 
 
 @pytest.mark.parametrize("position", [Learned2D(rows=1, columns=1), Detr().position, Floater(), Position()], ids=str)
-def test_places_are_told_to_the_queries_whatever_numbers_of_rows_and_columns_the_config_has(position):
+def test_memory_positions_differ_between_places_if_there_is_a_position(position):
     """The memory of an image of which nothing is seen differs by place where there is one."""
     model = filled(Detr(position=position, **SMALL), SHAPE)
     model.input_layer.w[...] = model.input_layer.w[...] * 0
@@ -109,7 +109,7 @@ def test_each_attention_has_the_mechanism_of_the_config_or_its_own():
     assert np.isfinite(boxes).all()
 
 
-def test_it_computes_in_its_dtype_and_answers_in_float32():
+def test_it_computes_in_its_dtype_with_float32_outputs():
     model = filled(Detr(dtype="bfloat16", **SMALL), SHAPE)
     for found in answer(model, image()):
         assert found.dtype == np.float32
@@ -149,7 +149,7 @@ def test_dropout_needs_a_key_and_every_part_has_a_gradient():
         ({"cross": MECHANISMS["nystrom"]}, "mixes queries"),
     ],
 )
-def test_what_cannot_be_is_refused(fields, said):
+def test_invalid_fields_are_refused(fields, said):
     with pytest.raises(ValueError, match=said):
         Detr(**fields)
 

@@ -36,7 +36,7 @@ def test_without_padding_nothing_is_padding():
 
 
 @pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=str)
-def test_padding_says_nothing(mechanism):
+def test_padding_has_no_effect(mechanism):
     model, keep = made(mechanism=mechanism), np.arange(6) < 4
     spoilt = np.where(keep[:, None], X, np.float32(9))
     a, b = (read(model, x, keep, FIRST) for x in (X, spoilt))
@@ -44,7 +44,7 @@ def test_padding_says_nothing(mechanism):
     np.testing.assert_array_equal(a[kept], b[kept])
 
 
-def test_one_more_vector_has_no_position_and_is_seen():
+def test_the_class_token_has_no_position_and_is_attended_to():
     # Where no order is told, the first of seven is one of the seven.
     plain = made(7, position=Position())
     whole = read(plain, np.concatenate([FIRST[None], X]), None, None)
@@ -61,7 +61,7 @@ def test_one_more_vector_has_no_position_and_is_seen():
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_how_much_padding_there_is_says_nothing(name):
+def test_the_amount_of_padding_has_no_effect(name):
     model = made(40, position=POSITIONS[name])
     narrow, wide = (
         read(model, np.pad(X[:5], ((0, width - 5), (0, 0))), np.arange(width) < 5, FIRST) for width in (8, 40)
@@ -69,7 +69,7 @@ def test_how_much_padding_there_is_says_nothing(name):
     np.testing.assert_allclose(narrow[:6], wide[:6], rtol=2e-5, atol=2e-6)
 
 
-def test_what_ends_before_the_length_is_refused():
+def test_positions_shorter_than_the_input_are_refused():
     with pytest.raises(ValueError, match=r"model.position=.* supports 4 positions, but a sequence has 6"):
         Encoder(jax.random.key(0), Classifier(width=8, heads=2, position=Learned(length=4)), 6)
 

@@ -47,7 +47,7 @@ def test_sizes_are_the_published_ones():
 
 
 @each
-def test_a_node_hears_from_two_steps_away_and_no_further(name):
+def test_a_node_depends_on_nodes_two_steps_away_and_no_further(name):
     model = made(name)
     before = model(LINKS, ENTRIES, VALUES)
     after = model(LINKS, ENTRIES, VALUES * np.array([1, 1, 1, 1, 1, 3], np.float32))
@@ -73,7 +73,7 @@ def test_lanes_and_dropout(name):
     assert value(one, None) != alone
 
 
-def test_the_penalty_is_on_what_was_published():
+def test_the_penalty_is_on_the_published_parameters():
     model, convolved = made("gat"), made("gcn")
     squares = sum(float(jnp.sum(x**2)) for x in jax.tree.leaves(model))
     np.testing.assert_allclose(model.penalty(), 0.5 * 5e-4 * squares, rtol=1e-6)
@@ -81,7 +81,7 @@ def test_the_penalty_is_on_what_was_published():
     np.testing.assert_allclose(convolved.penalty(), 0.5 * 5e-4 * first, rtol=1e-6)
 
 
-def test_weights_can_be_looked_at():
+def test_attention_weights_are_available():
     ends, layers = made("gat").weights(LINKS, ENTRIES, VALUES)
     assert [x.shape for x in layers] == [(11, 2), (11, 1)]
     for x in layers:
@@ -106,7 +106,7 @@ def test_weights_can_be_looked_at():
         (Gat, {"mechanism": Softmax(score=SCORES["location"])}, "Softmax.*location.* depends on positions"),
     ],
 )
-def test_what_cannot_be_names_the_field(kind, fields, words):
+def test_invalid_values_name_the_field(kind, fields, words):
     with pytest.raises(ValueError, match=words):
         kind(**fields)
 

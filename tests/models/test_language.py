@@ -40,7 +40,7 @@ def forms_of(mechanism):
     return bool(mechanism.tokens), bool(mechanism.learned), isinstance(mechanism, Recurrent)
 
 
-def test_it_is_one_of_the_models():
+def test_it_is_registered():
     assert MODELS["language"] == Language()
 
 
@@ -95,7 +95,7 @@ def test_its_maps_are_those_of_each_layer_and_head():
     assert {name: map_.shape for name, map_ in seen.items()} == {"decoder": (3, 2, 5, 5)}
 
 
-def test_its_vectors_may_score_and_dropout_needs_a_key():
+def test_embeddings_can_be_tied_and_dropout_needs_a_key():
     tied, free = made(tied=True, dropout=0.5), made(dropout=0.5)
     assert len(jax.tree.leaves(free)) == len(jax.tree.leaves(tied)) + 2
     run = jax.jit(lambda key: tied(TOKENS, TOKENS != 0, key))
@@ -111,7 +111,7 @@ def test_a_sequence_beyond_a_learned_table_is_refused():
         made(position=Learned(8)).start(9)
 
 
-def test_what_cannot_work_is_refused_when_it_is_built():
+def test_invalid_fields_are_refused_at_creation():
     whole = next(each for each in MECHANISMS.values() if not each.traits.decodes)
     with pytest.raises(ValueError, match=r"model.mechanism=.* has no causal form and cannot decode"):
         Language(mechanism=whole)
@@ -166,7 +166,7 @@ GPT2 = Language(
 
 
 @pytest.mark.usefixtures("x64")
-def test_gpt2_is_one_of_them():
+def test_gpt2_is_a_configuration_of_it():
     """The scores agree with an implementation of its own, and would not with another ε or with scaled embeddings."""
     tokens = np.array([9, 4, 5, 6, 1, 12, 16, 3])
     away = lambda key, x: x + 0.02 * jax.random.normal(key, x.shape, x.dtype)

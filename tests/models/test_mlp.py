@@ -13,7 +13,7 @@ SHAPE = Classes(Image(2, 3, 2), 3)
 IMAGE = np.random.default_rng(0).normal(size=(2, 3, 2)).astype(np.float32)
 
 
-def test_it_is_a_product_a_relu_and_a_product():
+def test_it_equals_its_equation():
     model = filled(MLP(width=4), SHAPE)
     w, b, v, c = (np.asarray(each[...]) for dense in (*model.hidden, model.head) for each in (dense.w, dense.b))
     np.testing.assert_allclose(model(jnp.asarray(IMAGE)), np.maximum(IMAGE.ravel() @ w + b, 0) @ v + c, rtol=1e-5)
@@ -24,18 +24,18 @@ def test_layers_are_of_the_width():
     assert cost.parameters(like) == (12 * 5 + 5) + 2 * (5 * 5 + 5) + (5 * 3 + 3)
 
 
-def test_it_computes_in_its_dtype_and_answers_in_float32():
+def test_it_computes_in_its_dtype_with_float32_outputs():
     found = filled(MLP(width=4, dtype="bfloat16"), SHAPE)(jnp.asarray(IMAGE))
     assert found.dtype == np.float32
 
 
-def test_images_are_sorted_by_heart():
+def test_it_overfits_a_few_images():
     sources = np.random.default_rng(1).normal(size=(8, 2, 3, 2)).astype(np.float32)
     model = MLP(width=16, layers=2).create(jax.random.key(2), SHAPE)
     overfitted(model, lambda model: jax.vmap(model)(jnp.asarray(sources)), jnp.arange(8) % 3)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_fields_are_refused():
     with pytest.raises(ValueError, match=r"model.width=0 must be at least 1"):
         MLP(width=0)
     with pytest.raises(ValueError, match=r"model.dropout=-0.1 must be at least 0"):

@@ -27,7 +27,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("kind", AUTHORS, ids=lambda kind: kind.__name__)
-def test_it_is_the_authors_and_reaches_every_norm(kind):
+def test_it_has_the_published_value_in_every_norm(kind):
     assert kind().norm_eps == AUTHORS[kind]
     model = jax.eval_shape(lambda: kind(norm_eps=0.25).create(jax.random.key(0), SHAPES[kind]))
     is_norm = lambda part: isinstance(part, LayerNorm | RMSNorm | GroupNorm)
@@ -37,7 +37,7 @@ def test_it_is_the_authors_and_reaches_every_norm(kind):
 
 
 @pytest.mark.parametrize("kind", AUTHORS, ids=lambda kind: kind.__name__)
-def test_older_runs_had_one_for_all(kind):
+def test_older_runs_keep_one_value_for_all(kind):
     written = serialize.write(kind())
     fields = written["fields"]
     del fields["norm_eps"]
@@ -56,12 +56,12 @@ def test_it_is_added_to_the_variance(norm):
 
 @pytest.mark.parametrize("value", [0.0, -1e-6, 1e-40, 1.0, float("nan")])
 @pytest.mark.parametrize("kind", [Language, CNN, SAGAN, ConvolutionalLanguage])
-def test_what_cannot_be_names_the_field(kind, value):
+def test_invalid_values_name_the_field(kind, value):
     with pytest.raises(ValueError, match=r"^model\.norm_eps="):
         kind(norm_eps=value)
 
 
-def test_what_has_no_embeddings_refuses_to_leave_them_unscaled():
+def test_models_without_embeddings_refuse_scale_embeddings():
     with pytest.raises(ValueError, match=r"^model\.scale_embeddings=False"):
         Detr(scale_embeddings=False)
     for model, source in ((ViT(scale_embeddings=False), IMAGE), (Classifier(scale_embeddings=False), Frames(3, 6))):

@@ -21,7 +21,7 @@ def scores(model, pair, keep):
     return model(pair, keep)
 
 
-def test_one_encoder_reads_both_and_the_head_is_the_published_equation():
+def test_both_documents_share_an_encoder_and_the_head_equals_the_published_equation():
     """[a ; b ; a∘b ; a−b] through a layer, written out."""
     model = filled(PairClassifier(**SMALL), SHAPE)
     a, b = (np.asarray(model.tower(PAIR[n], PAIR[n] != 0), np.float64) for n in (0, 1))
@@ -31,14 +31,14 @@ def test_one_encoder_reads_both_and_the_head_is_the_published_equation():
 
 
 @pytest.mark.parametrize("pool", ["mean", "token"])
-def test_padding_changes_nothing_and_order_does(pool):
+def test_padding_has_no_effect_and_word_order_has(pool):
     model = filled(PairClassifier(**SMALL, pool=pool, mechanism=Linear()), SHAPE)
     one = scores(model, PAIR, PAIR != 0)
     np.testing.assert_allclose(scores(model, PAIR.at[1, 3].set(7), PAIR != 0), one, atol=1e-5)
     assert np.abs(scores(model, PAIR[::-1], (PAIR != 0)[::-1]) - one).max() > 1e-3
 
 
-def test_it_learns_which_pairs_are_the_same():
+def test_it_overfits_a_few_pairs():
     random = np.random.default_rng(0)
     first, other = random.integers(1, 9, (2, 8, 5)).astype(np.int32)
     answers = jnp.arange(8, dtype=jnp.int32) % 2

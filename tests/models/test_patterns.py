@@ -119,7 +119,7 @@ def test_encoders_and_encoder_decoders_have_patterns_too():
         ("softmax+", "model.mechanism='' is not known"),
     ],
 )
-def test_what_is_no_pattern_is_refused_in_one_line(given, line):
+def test_invalid_patterns_are_refused_in_one_line(given, line):
     with pytest.raises(ValueError, match=f"^{line.replace('*', '[*]').replace('+', '[+]')}"):
         read_pattern(given, "MECHANISMS", "model.mechanism")
 

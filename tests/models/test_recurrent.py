@@ -29,7 +29,7 @@ def test_token_by_token_equals_the_whole_and_padding_changes_nothing(cell):
     np.testing.assert_array_equal(whole[1], whole[0])
 
 
-def test_a_layer_of_elman_is_its_equation():
+def test_an_elman_layer_equals_its_equation():
     """h_t = tanh(x_t W + b + h_{t−1} U), scored by a linear map; written out."""
     model = filled(RecurrentLanguage(width=3, layers=1, cell="rnn"), SHAPE)
     value = lambda x: np.asarray(x[...], np.float64)
@@ -75,7 +75,7 @@ def test_its_state_does_not_grow_and_dropout_needs_a_key():
         ({"dropout": 1.0}, "model.dropout=1.0 must be"),
     ],
 )
-def test_what_cannot_work_names_the_field(fields, words):
+def test_invalid_values_name_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
         RecurrentLanguage(**fields)
 
@@ -87,7 +87,7 @@ def test_what_cannot_work_names_the_field(fields, words):
         ("dtype", "model.dtype='other' must be one of float32, bfloat16, float16, float64"),
     ],
 )
-def test_so_are_names_that_are_none_of_its_own(field, line):
+def test_unknown_values_are_refused(field, line):
     config = RecurrentLanguage()
     # Set past the constructor, whose types are checked here but not where it is used.
     object.__setattr__(config, field, "other")

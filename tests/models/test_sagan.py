@@ -57,14 +57,14 @@ def test_an_image_and_a_number():
         assert fake.shape == real.shape == ()
 
 
-def test_the_size_of_a_weight_counts_for_nothing():
+def test_the_scale_of_a_weight_has_no_effect():
     model = filled(SMALL, SHAPE)
     larger = changed(model, lambda name, leaf: 5 * leaf if leaf.ndim > 1 else leaf)
     for a, b in zip(played(model, LATENT, IMAGE), played(larger, LATENT, IMAGE), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_attention_begins_as_nothing_and_is_learned_from_there():
+def test_attention_has_an_initial_gain_of_zero_and_is_learned():
     attention = jax.jit(lambda: ImageAttention(jax.random.key(0), 16, SMALL.mechanism))()
     image = jnp.ones((2, 2, 16))
     np.testing.assert_array_equal(attention(image), image)
@@ -107,7 +107,7 @@ def test_each_player_learns_from_its_own_loss_alone():
         assert any(np.abs(leaf).max() > 1e-3 for leaf in jax.tree.leaves(alone))
 
 
-def test_attention_is_the_papers_equation():
+def test_attention_equals_the_published_equation():
     """s = (x W_q)(x W_k)ᵀ, unscaled; y = γ softmax(s) (x W_v) W_o + x, over all places."""
     attention = ImageAttention(jax.random.key(0), 16, SMALL.mechanism)
     attention.gamma[...] = jnp.asarray([0.7])
@@ -121,7 +121,7 @@ def test_attention_is_the_papers_equation():
 
 
 @pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
-def test_any_mechanism_that_sees_both_sides_attends(name):
+def test_every_bidirectional_mechanism_can_be_used(name):
     attention = filled(Attentive(MECHANISMS[name].sized(16)), SHAPE)
     image = rng.standard_normal((4, 4, 16)).astype(np.float32)
     found = jax.jit(lambda attention, image: attention(image))(attention, image)
@@ -129,13 +129,13 @@ def test_any_mechanism_that_sees_both_sides_attends(name):
     assert np.abs(found - image).max() > 1e-3
 
 
-def test_the_generator_alone_has_another_pace():
+def test_only_the_generator_has_another_learning_rate():
     model = filled(SAGAN(width=8, generator_lr_multiplier=0.5, mechanism=None), SHAPE)
     assert model.lr_multipliers == {"generator": 0.5}
     assert set(vars(model)) >= set(model.lr_multipliers)
 
 
-def test_without_attention_little_is_gone():
+def test_attention_has_few_parameters():
     with_, without = (
         parameters(jax.eval_shape(lambda c=c: c.create(jax.random.key(0), SHAPE)))
         for c in (SAGAN(width=16), SAGAN(width=16, mechanism=None))
@@ -153,12 +153,12 @@ def test_without_attention_little_is_gone():
         ({"mechanism": MECHANISMS["delta"]}, "supports only causal attention"),
     ],
 )
-def test_what_cannot_work_is_refused(fields, refusal):
+def test_invalid_fields_are_refused(fields, refusal):
     with pytest.raises(ValueError, match=refusal):
         SAGAN(**fields)
 
 
-def test_what_it_cannot_make_is_refused():
+def test_other_data_and_image_sizes_are_refused():
     with pytest.raises(ValueError, match="model=SAGAN needs data with image, latent"):
         SMALL.create(jax.random.key(0), Tokens(9, 9))
     with pytest.raises(ValueError, match="needs images with sides divisible by 4, got 8 × 6"):
@@ -166,7 +166,7 @@ def test_what_it_cannot_make_is_refused():
 
 
 @pytest.mark.parametrize("mechanism", ["softmax", "linear", "window"])
-def test_where_the_generator_looks_is_what_it_mixes_by(mechanism):
+def test_attention_maps_of_the_generator_are_its_weights(mechanism):
     config = SAGAN(width=8, mechanism=MECHANISMS[mechanism])
     model = filled(config, SHAPE)
     (seen,) = attention_maps(model, LATENT).values()

@@ -39,7 +39,7 @@ def scores(model):
 
 
 @every
-def test_unscaled_tables_are_read_as_they_are(case):
+def test_unscaled_embeddings_are_used_unchanged(case):
     config, shape, width = CASES[case]
     scaled = config.create(jax.random.key(0), shape)
     expected = jax.jit(scores)(scaled)
@@ -52,7 +52,7 @@ def test_unscaled_tables_are_read_as_they_are(case):
 
 
 @every
-def test_unscaled_tables_start_small(case):
+def test_unscaled_embeddings_have_small_initial_values(case):
     config, shape, _ = CASES[case]
     wide = replace(shape, **{name: 4000 for name in vars(shape) if "vocabulary" in name})
     for table in tables(replace(config, scale_embeddings=False).create(jax.random.key(0), wide)):
@@ -60,7 +60,7 @@ def test_unscaled_tables_start_small(case):
 
 
 @every
-def test_older_runs_scaled_them(case):
+def test_older_runs_keep_scaled_embeddings(case):
     config = CASES[case][0]
     assert config.scale_embeddings
     written = serialize.write(config)

@@ -59,7 +59,7 @@ def forms(model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_decoding_step_by_step_equals_teacher_forcing_and_no_padding_or_later_symbol_shows(kind):
+def test_decoding_equals_teacher_forcing_and_padding_and_later_symbols_have_no_effect(kind):
     forced, other, steps = forms(made(kind))
     np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
     for padded in forced[1:]:
@@ -70,7 +70,7 @@ def test_decoding_step_by_step_equals_teacher_forcing_and_no_padding_or_later_sy
 
 
 @pytest.mark.parametrize("kind", ["every", "bahdanau", "local-p"])
-def test_padding_reaches_no_gradient_and_all_parameters_have_one(kind):
+def test_padding_has_no_gradient_and_all_parameters_have_one(kind):
     target = jnp.asarray(TARGET)
 
     @jax.jit
@@ -103,7 +103,7 @@ def embedded(model, token):
     return np.asarray(model.target.table[token], np.float64) * 3**0.5
 
 
-def test_bahdanau_is_the_published_equations():
+def test_bahdanau_equals_the_published_equations():
     """e_j = w·tanh(s W + m_j U), c = Σ a_j m_j, s' = GRU([e(y) ; c], s), and of [s' ; e(y) ; c] the deep output.
 
     Of two layers, the upper one looks.
@@ -131,7 +131,7 @@ def test_bahdanau_is_the_published_equations():
 
 @pytest.mark.parametrize("feeding", [True, False])
 @pytest.mark.parametrize("mechanism", [Softmax(score=dot), LocalP(width=2)], ids=["dot", "local-p"])
-def test_luong_is_the_published_equations(mechanism, feeding):
+def test_luong_equals_the_published_equations(mechanism, feeding):
     """h' = LSTM([e(y) ; h̃], h), a = softmax(h'·m), h̃' = tanh([Σ a_j m_j ; h'] W), scored; local-p with its Gaussian."""
     model = made(attention="luong", mechanism=mechanism, input_feeding=feeding)
     (state,), m = begun(model)
@@ -155,7 +155,7 @@ def test_luong_is_the_published_equations(mechanism, feeding):
         )
 
 
-def test_where_the_decoder_starts():
+def test_initial_states_of_the_decoder():
     given = tuple(map(jnp.asarray, (SOURCE, KEEP)))
     begin = jax.jit(
         lambda model: (model.start(*given, 5).layers, model.encoder(model.source(given[0], jnp.float32), given[1])[1])
@@ -220,7 +220,7 @@ def test_dropout_needs_a_key_and_differs_by_it(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_serves_in_half_precision(kind):
+def test_every_kind_works_in_half_precision(kind):
     config = Seq2Seq(**(SMALL | KINDS[kind] | {"dtype": "bfloat16", "dropout": 0.1}))
     model = jax.eval_shape(lambda: config.create(jax.random.key(0), SHAPE))
     given = tuple(map(jnp.asarray, (SOURCE, TARGET, KEEP, TARGET != 0)))
@@ -248,14 +248,14 @@ def test_it_overfits_eight_sequences_and_greedy_decoding_is_the_argmax_of_teache
     np.testing.assert_array_equal(decode(sources), answers)
 
 
-def test_more_symbols_than_there_is_room_for_are_refused():
+def test_too_many_symbols_are_refused():
     model = made("luong")
     state = jax.eval_shape(lambda: model.start(jnp.asarray(SOURCE), jnp.asarray(KEEP), 5))
     with pytest.raises(ValueError, match="length=6 must be at most 5, the capacity of the state"):
         greedy(model.step, state, 1, 2, 6)
 
 
-def test_it_is_among_the_models_and_is_written_and_read_back():
+def test_it_is_registered_and_serializable():
     assert MODELS["seq2seq"] == Seq2Seq()
     assert MODELS["bahdanau"].attentions == {"cross": Softmax(score=additive)}
     assert MODELS["luong"].attentions == {"cross": Softmax(score=general)}
@@ -301,7 +301,7 @@ BOTH = {"bidirectional": True}
         ({"attention": "luong", "mechanism": MECHANISMS["nystrom"]}, "model.mechanism=Nystrom.* mixes queries"),
     ],
 )
-def test_what_cannot_work_is_refused_when_it_is_built(fields, line):
+def test_invalid_fields_are_refused_at_creation(fields, line):
     with pytest.raises(ValueError, match=line):
         Seq2Seq(**(SMALL | fields))
 
@@ -318,7 +318,7 @@ def test_what_cannot_work_is_refused_when_it_is_built(fields, line):
         ("mechanism", "softmax", "model.mechanism='softmax' must be a mechanism"),
     ],
 )
-def test_so_are_names_that_are_none_of_its_own(field, value, line):
+def test_unknown_values_are_refused(field, value, line):
     config = Seq2Seq(attention="luong")
     # Set past the constructor, whose types are checked here but not where it is used.
     object.__setattr__(config, field, value)

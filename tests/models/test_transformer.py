@@ -83,21 +83,21 @@ def test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothin
     ],
     ids=str,
 )
-def test_so_it_does_with_other_layers(fields):
+def test_decoding_equals_teacher_forcing_with_other_layers(fields):
     forced, steps = both(made(**fields))
     np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
 
 
 # The others do the same on both sides: tests of the attention and of the language model hold for them.
 @pytest.mark.parametrize("name", ["learned", "shaw", "t5", "xpos", "floater"])
-def test_so_it_does_with_positions_that_learn_or_know_which_side_they_are_on(name):
+def test_decoding_equals_teacher_forcing_with_learned_and_one_sided_positions(name):
     forced, steps = both(made(position=POSITIONS[name]))
     np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
     np.testing.assert_allclose(forced[1, :4], forced[0, :4], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_every_position_serves_in_every_precision(name):
+def test_every_position_works_in_every_precision(name):
     for dtype in ("float32", "bfloat16"):
         config = Transformer(**SMALL, position=POSITIONS[name], dtype=dtype)
         model = jax.eval_shape(lambda config=config: config.create(jax.random.key(0), SHAPE))
@@ -105,7 +105,7 @@ def test_every_position_serves_in_every_precision(name):
         assert set(shapes) == {jnp.dtype("float32")}
 
 
-def test_a_source_is_read_the_same_with_padding_and_without():
+def test_padding_of_the_source_has_no_effect():
     model = made()
     short = scores(model, SOURCE[:4], TARGET, SOURCE[:4] != 0, TARGET != 0)
     np.testing.assert_allclose(short[:4], scores(model, SOURCE, TARGET, *KEEPS)[:4], atol=1e-5)
@@ -122,7 +122,7 @@ def test_encoder_and_decoder_have_positions_of_their_own_and_layers_share_them()
 
 
 @pytest.mark.parametrize("position", [Shaw(), T5(), Learned(), Floater()], ids=str)
-def test_what_positions_learn_gets_a_gradient(position):
+def test_parameters_of_positions_have_gradients(position):
     model = made(position=position, layers=1)
     gradient = gradients(model)
     for half in (gradient.source_position, gradient.target_position):
@@ -131,14 +131,14 @@ def test_what_positions_learn_gets_a_gradient(position):
             assert np.abs(leaf).max() > 1e-6
 
 
-def test_what_a_path_is_made_of_is_worked_out_once_and_only_then_remembered():
+def test_the_path_of_floater_is_stored_in_the_decoding_state():
     model = made(position=Floater())
     state = jax.eval_shape(lambda: model.start(SOURCE, KEEPS[0], 5))
     assert state.table.shape == (2, 5, 8)
     assert jax.eval_shape(lambda: made(position=Learned()).start(SOURCE, KEEPS[0], 5)).table is None
 
 
-def test_a_sequence_beyond_a_learned_table_is_refused_wherever_its_length_is_known():
+def test_a_sequence_beyond_a_learned_table_is_refused_if_its_length_is_known():
     config = Transformer(**SMALL, position=Learned(length=8))
     model = filled(config, SHAPE)
     line = r"model.position=Learned\(length=8, .*\) supports 8 positions, but a sequence has 9"
@@ -178,7 +178,7 @@ def test_each_attention_may_have_its_own_mechanism():
 
 
 @pytest.mark.parametrize("name", ["gated-linear", "kda", "ssd", "rebased", "hedgehog", "short-convolution"])
-def test_what_is_shared_starts_alike_beside_what_one_of_them_learns_besides(name):
+def test_parameters_of_a_mechanism_do_not_change_other_initial_values(name):
     """Gates, maps and filters take no draw from what all variants have."""
     plain, other = created(Transformer(**SMALL)), created(Transformer(**SMALL, **with_one(MECHANISMS[name])))
     by_path = lambda model: {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(model)}
@@ -188,7 +188,7 @@ def test_what_is_shared_starts_alike_beside_what_one_of_them_learns_besides(name
         np.testing.assert_array_equal(has[path], values, err_msg=path)
 
 
-def test_half_precision_computes_and_scores_in_single():
+def test_half_precision_computes_logits_in_float32():
     half = scores(made(dtype="bfloat16"), SOURCE, TARGET, *KEEPS)
     assert half.dtype == jnp.float32
     np.testing.assert_allclose(half[:4], scores(made(), SOURCE, TARGET, *KEEPS)[:4], atol=0.15)
@@ -262,7 +262,7 @@ class Mixing(Wrapper):
         ({"cross": Mixing()}, "model.cross=Mixing.*later targets.*model.cross=softmax"),
     ],
 )
-def test_what_cannot_work_is_refused_when_it_is_built(fields, line):
+def test_invalid_fields_are_refused_at_creation(fields, line):
     with pytest.raises(ValueError, match=line):
         Transformer(**(SMALL | fields))
 
@@ -278,7 +278,7 @@ def test_computing_layers_again_in_the_backward_pass_changes_nothing(layers):
     assert "remat" not in traced(False)
 
 
-def test_one_table_embeds_both_sides_where_an_id_means_the_same_on_both():
+def test_a_shared_embedding_needs_a_shared_vocabulary():
     shape = Pairs(9, 9, 8, 6, joint=True)
     shared, two = (jax.eval_shape(lambda c=c: c.create(jax.random.key(0), shape)) for c in (
         Transformer(**SMALL, shared=True, tied=True), Transformer(**SMALL, tied=True)
@@ -303,7 +303,7 @@ def test_one_table_embeds_both_sides_where_an_id_means_the_same_on_both():
         ("dtype", "model.dtype='other' must be one of float32, bfloat16, float16, float64"),
     ],
 )
-def test_so_are_names_that_are_none_of_its_own(field, line):
+def test_unknown_values_are_refused(field, line):
     config = Transformer()
     # Set past the constructor, whose types are checked here but not where it is used.
     object.__setattr__(config, field, "other")
@@ -311,6 +311,6 @@ def test_so_are_names_that_are_none_of_its_own(field, line):
         config.__post_init__()
 
 
-def test_what_mixes_queries_may_read_the_source_and_what_reads_the_past_may_write():
+def test_mechanisms_that_mix_queries_may_encode_and_causal_ones_may_decode():
     Transformer(**SMALL, encoder=Mixing())
     Transformer(**SMALL, decoder=Past())

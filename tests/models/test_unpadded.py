@@ -21,7 +21,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_no_padding_is_all_kept(name):
+def test_no_padding_equals_all_tokens_kept(name):
     model = MODELS[name].create(jax.random.key(0), Tokens(7, 9))
     tokens = jnp.arange(9, dtype=jnp.int32) % 7
 

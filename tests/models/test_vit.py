@@ -30,13 +30,13 @@ def swapped(image, size=2):
     return image
 
 
-def test_as_it_stands_it_has_as_many_parameters_as_the_published_one():
+def test_the_default_has_the_published_number_of_parameters():
     like = jax.eval_shape(lambda: ViT().create(jax.random.key(0), Classes(Image(28, 28, 1), 10)))
     layer = 4 * (64 * 64 + 64) + (64 * 128 + 128) + (128 * 64 + 64) + 2 * 2 * 64
     assert cost.parameters(like) == 6 * layer + (16 * 64 + 64) + (7 + 7) * 32 + 2 * 64 + (64 * 10 + 10)
 
 
-def test_a_hidden_layer_stands_before_the_classes_where_one_is_asked_for():
+def test_a_hidden_layer_before_the_classes_is_optional():
     model = filled(ViT(head=5, **SMALL), SHAPE)
     x = np.asarray(jax.jit(lambda model: model.read(jnp.asarray(IMAGE))[0])(model), np.float64).mean(axis=0)
     y = np.tanh(mapped(model.head.hidden, x))
@@ -52,7 +52,7 @@ def test_without_positions_an_image_is_a_set_of_patches_and_with_them_it_is_not(
         assert difference < 1e-5 if same else difference > 1e-3
 
 
-def test_a_patch_of_one_reads_a_set_of_pixels():
+def test_patches_of_one_pixel():
     model = filled(ViT(position=Position(), **{**SMALL, "patch": 1}), SHAPE)
     pixels = np.random.default_rng(1).permutation(IMAGE.reshape(-1)).reshape(IMAGE.shape)
     np.testing.assert_allclose(scores(model, IMAGE), scores(model, pixels), rtol=1e-4, atol=1e-5)
@@ -60,7 +60,7 @@ def test_a_patch_of_one_reads_a_set_of_pixels():
 
 
 @pytest.mark.parametrize("position", [Learned2D(), Sinusoidal2D(), Rotary2D()], ids=str)
-def test_positions_of_a_grid_are_laid_over_the_images_own(position):
+def test_grid_positions_take_the_size_of_the_image(position):
     # Four images' worth of columns would put all six squares into one row.
     config = ViT(position=position, **SMALL)
     held = filled(config, SHAPE).encoder.position
@@ -70,25 +70,25 @@ def test_positions_of_a_grid_are_laid_over_the_images_own(position):
         assert (found.rows, held.rows.shape, held.columns.shape) == (2, (2, 4), (3, 4))
 
 
-def test_a_position_without_a_grid_stays_as_it_is():
+def test_one_dimensional_positions_are_unchanged():
     assert patch_grid(Sinusoidal(), 2, 3) == Sinusoidal()
     assert patch_grid(Rotary2D(base=7.0), 2, 3) == Rotary2D(columns=3, base=7.0)
 
 
-def test_a_token_reads_as_well_as_the_mean():
+def test_a_class_token_works_as_well_as_the_mean():
     for pool in ("mean", "token"):
         model = filled(ViT(pool=pool, **SMALL), SHAPE)
         assert scores(model, IMAGE).shape == (3,)
         assert attention_maps(model, IMAGE)["encoder"].shape[-1] == 6 + (pool == "token")
 
 
-def test_images_are_sorted_by_heart():
+def test_it_overfits_a_few_images():
     sources = np.random.default_rng(1).normal(size=(8, 4, 6, 1)).astype(np.float32)
     model = ViT(mechanism=Linear(), **{**SMALL, "width": 16}).create(jax.random.key(2), SHAPE)
     overfitted(model, lambda model: jax.vmap(model)(jnp.asarray(sources)), jnp.arange(8) % 3)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_fields_are_refused():
     with pytest.raises(ValueError, match=r"model.patch=0 must be at least 1"):
         ViT(patch=0)
     with pytest.raises(ValueError, match=r"model.patch=4 must divide the sides of the images, 4 × 6"):

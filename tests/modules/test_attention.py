@@ -59,20 +59,20 @@ def test_without_positions_and_masks_it_is_permutation_equivariant(mechanism):
 
 
 @mechanisms
-def test_token_by_token_equals_the_whole(mechanism):
+def test_decoding_equals_the_parallel_form(mechanism):
     module, x = made(mechanism)
     np.testing.assert_allclose(token_by_token(module, x), whole(module, x)[0], atol=1e-6)
 
 
 @mechanisms
-def test_cross_attention_reads_a_memory_of_any_length_and_ignores_its_padding(mechanism):
+def test_cross_attention_takes_a_memory_of_any_length_and_ignores_its_padding(mechanism):
     module, x = made(mechanism)
     memory = jax.random.normal(jax.random.key(2), (9, 8))
     y, _ = attend(module, x, memory, KeyPadding(jnp.arange(9) < 5))
     np.testing.assert_allclose(y, attend(module, x, memory[:5])[0], atol=1e-6)
 
 
-def test_queries_of_a_memory_stand_where_they_are_and_not_at_its_end():
+def test_queries_of_cross_attention_have_their_own_positions():
     """A window around the query sees the same keys whether a target is read whole or symbol by symbol."""
     from attnlab.ops.mask import Window
 
@@ -86,7 +86,7 @@ def test_queries_of_a_memory_stand_where_they_are_and_not_at_its_end():
         np.testing.assert_allclose(near[0], y[t], atol=1e-6)
 
 
-def test_rotary_positions_count_distances_only():
+def test_rotary_positions_depend_on_distance_alone():
     module, x = made(Softmax())
     run = jax.jit(lambda i: module.attend(x, position=Rotary(), i=i, j=i)[0])
     np.testing.assert_allclose(run(jnp.arange(6) + 50), run(jnp.arange(6)), atol=1e-5)
@@ -115,12 +115,12 @@ def test_a_module_with_maps_computes_the_same(mechanism, key_heads):
         (4, 0, r"model.key_heads=0 must be at least 1"),
     ],
 )
-def test_heads_that_do_not_divide_are_refused_by_name(heads, key_heads, line):
+def test_heads_must_divide_the_width(heads, key_heads, line):
     with pytest.raises(ValueError, match=line):
         made(Softmax(), heads=heads, key_heads=key_heads)
 
 
-def test_widths_that_do_not_fit_are_refused_by_name():
+def test_inputs_of_another_width_are_refused():
     module, x = made(Softmax())
     with pytest.raises(ValueError, match=r"x has width 7, expected model.width=8"):
         module.attend(x[:, :7], x)
@@ -131,14 +131,14 @@ def test_widths_that_do_not_fit_are_refused_by_name():
 
 
 @pytest.mark.parametrize("position", [XPos(), ALiBi(), Shaw()], ids=str)
-def test_a_position_that_a_mechanism_cannot_honour_is_refused_naming_both(position):
+def test_a_position_that_a_mechanism_does_not_support_is_refused_naming_both(position):
     module, x = made(Linear())
     placed = position.create(jax.random.key(3), 8, 2, causal=True)
     with pytest.raises(NotImplementedError, match=rf"Linear.*does not support {type(position).__name__}\("):
         module.attend(x, position=placed)
 
 
-def test_padding_reaches_neither_an_answer_nor_a_gradient():
+def test_padding_affects_neither_outputs_nor_gradients():
     module, x = made(Softmax())
     keep = jnp.arange(6) < 4
     poisoned = x.at[4:].set(jnp.nan)
@@ -160,7 +160,7 @@ def test_padding_reaches_neither_an_answer_nor_a_gradient():
     "mechanism", [Softmax(), LocalP(width=2), Softmax(score=location, length=6), Synthesizer(length=6)], ids=str
 )
 @pytest.mark.parametrize("keep", [[0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1]], ids=["left", "within"])
-def test_vectors_that_join_the_values_are_mixed_by_the_same_weights_wherever_padding_stands(mechanism, keep):
+def test_extra_values_are_averaged_with_the_same_weights_under_any_padding(mechanism, keep):
     module, x = made(mechanism)
     keep, position = np.array(keep, bool), Shaw().create(jax.random.key(3), 8, 2)
     alone = whole(module, x[keep], None, position)[0]
@@ -180,7 +180,7 @@ def test_a_full_cache_is_refused(key_heads):
 
 
 @pytest.mark.parametrize("mechanism", [Softmax(), Softmax(block=2), Linear()], ids=str)
-def test_nothing_is_read_as_nothing(mechanism):
+def test_empty_inputs_give_empty_outputs(mechanism):
     module = Attention(jax.random.key(0), 8, 2, mechanism)
     for keep in (None, jnp.ones(0, bool)):
         assert module.causal(jnp.ones((0, 8)), keep)[0].shape == (0, 8)

@@ -28,7 +28,7 @@ def up(layers, x, key=None, before=None):
     return scan_layers(layers, x, KEEP, key=key, before=before)[0]
 
 
-def test_scanned_layers_are_the_layers_one_after_another():
+def test_scanned_layers_equal_a_loop_over_layers():
     several, x = layers(3), jax.random.normal(jax.random.key(1), (5, 8))
     before = jax.random.normal(jax.random.key(2), (3, 5, 8))
     one = jax.jit(lambda layer, x: layer(x, KEEP)[0])
@@ -46,7 +46,7 @@ def test_dropout_needs_a_key_and_differs_by_it():
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_where_the_norm_stands(first):
+def test_pre_norm_and_post_norm(first):
     residual = Residual(LayerConfig(8, 2, 16, "relu", "layer", first, 0.0))
     x = 3 + jax.random.normal(jax.random.key(1), (5, 8))
     given, y = residual.before(x), residual.after(x, jnp.zeros_like(x), None)
@@ -68,7 +68,7 @@ def test_without_a_feed_forward_width_a_layer_is_its_attention_alone():
     assert not any("feedforward" in jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(layer))
 
 
-def test_a_decoder_layer_reads_a_memory_only_where_it_has_a_cross_attention():
+def test_a_decoder_layer_takes_a_memory_only_with_cross_attention():
     x, memory = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
     both = DecoderLayer(jax.random.key(0), SIZES, Softmax(), Softmax())
     alone = DecoderLayer(jax.random.key(0), SIZES, Softmax())
@@ -85,7 +85,7 @@ def test_a_decoder_layer_reads_a_memory_only_where_it_has_a_cross_attention():
             layer(x, KEEP, memory=given)
 
 
-def test_a_decoder_layer_without_padding_needs_no_telling_so():
+def test_a_decoder_layer_needs_no_padding_mask():
     x, memory = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
     layer = DecoderLayer(jax.random.key(0), SIZES, Softmax(), Softmax())
     run = jax.jit(lambda layer, keep: layer(x, keep, memory=Memory(memory, KEEP))[0])
@@ -93,21 +93,21 @@ def test_a_decoder_layer_without_padding_needs_no_telling_so():
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "swiglu"])
-def test_every_activation_feeds_forward(activation):
+def test_every_activation_works_in_the_feed_forward_part(activation):
     module = FeedForward(jax.random.key(0), 8, 16, activation, 0.0)
     x = jax.random.normal(jax.random.key(1), (5, 8))
     assert module(x).shape == (5, 8)
     assert (module.gate is not None) == (activation == "swiglu")
 
 
-def test_a_part_starts_the_same_whatever_else_there_is():
+def test_initial_parameters_of_a_part_do_not_depend_on_other_parts():
     key = jax.random.key(0)
     np.testing.assert_array_equal(Dense(fold_key(key, "q"), 4, 4).w[...], Dense(fold_key(key, "q"), 4, 4).w[...])
     assert not np.array_equal(jax.random.key_data(fold_key(key, "q")), jax.random.key_data(fold_key(key, "k")))
 
 
 @pytest.mark.parametrize(("name", "deviation"), [("gaussian", 0.02), ("xavier", (2 / 300) ** 0.5), ("kaiming", 0.1)])
-def test_where_weights_start(name, deviation):
+def test_initial_weights(name, deviation):
     dense = Dense(jax.random.key(0), 200, 100, False, name)
     assert dense.b is None
     assert float(dense.w[...].std()) == pytest.approx(deviation, rel=0.03)
@@ -115,7 +115,7 @@ def test_where_weights_start(name, deviation):
     assert name in INITIALISERS
 
 
-def test_linear_maps_without_biases_and_with_other_starts_reach_every_part():
+def test_bias_and_init_options_reach_every_part():
     sizes = LayerConfig(8, 2, 16, "swiglu", "rms", True, 0.0, biases=False, initialiser="gaussian")
     layer = DecoderLayer(jax.random.key(0), sizes, Softmax(), Softmax())
     shapes = [leaf.shape for leaf in jax.tree.leaves(layer)]
@@ -124,7 +124,7 @@ def test_linear_maps_without_biases_and_with_other_starts_reach_every_part():
     assert all(float(leaf.std()) < 0.03 for leaf in jax.tree.leaves(layer))
 
 
-def test_what_does_not_fit_is_refused_by_name():
+def test_invalid_arguments_are_refused_by_name():
     with pytest.raises(ValueError, match="initialiser='zeros' must be one of gaussian, xavier, kaiming"):
         Dense(jax.random.key(0), 4, 4, True, "zeros")
     with pytest.raises(ValueError, match="activation='tanh' must be one of relu, "):
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused_by_name():
         Dense(jax.random.key(0), 4, 4)(jnp.ones((2, 3)))
 
 
-def test_tied_scores_are_products_with_the_vectors_read():
+def test_tied_logits_are_products_with_the_embeddings():
     embed = Embed(jax.random.key(0), 7, 4)
     vectors = embed(jnp.arange(7), jnp.dtype("float32")) / 2
     x = jax.random.normal(jax.random.key(1), (3, 4))
@@ -141,7 +141,7 @@ def test_tied_scores_are_products_with_the_vectors_read():
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_maps_of_one_vector_are_one_product(bias):
+def test_fused_projections_are_one_product(bias):
     key, x = jax.random.key(0), jax.random.normal(jax.random.key(1), (3, 4))
     maps = [Dense(fold_key(key, str(n)), 4, n, bias) for n in (2, 5, 1)]
     for n, one in enumerate(maps):

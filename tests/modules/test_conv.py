@@ -26,12 +26,12 @@ def test_it_is_the_convolution_of_its_weights_and_its_bias(kernel, stride, op):
     np.testing.assert_array_equal(bare(x), exact)
 
 
-def test_it_answers_in_the_dtype_of_its_input():
+def test_output_has_the_dtype_of_the_input():
     conv = Conv(jax.random.key(0), 2, 3)
     assert conv(normal(4, 4, 2, dtype=jnp.bfloat16)).dtype == jnp.bfloat16
 
 
-def test_weights_start_with_the_spread_of_he():
+def test_initial_weights_have_the_variance_of_he():
     conv = Conv(jax.random.key(0), 32, 64, (3, 3))
     assert abs(float(conv.w[...].std()) - (2 / (9 * 32)) ** 0.5) < 0.001
 
@@ -44,7 +44,7 @@ def test_lanes_are_a_vmap_of_weights():
 
 
 @pytest.mark.parametrize("fields", [{"inputs": 0}, {"stride": 0}, {"kernel": (3, 0)}, {"kernel": (1, 1, 1)}])
-def test_what_cannot_be_is_named(fields):
+def test_invalid_arguments_are_refused(fields):
     with pytest.raises(ValueError, match=next(iter(fields))):
         Conv(jax.random.key(0), **({"inputs": 1, "outputs": 1} | fields))
     with pytest.raises(ValueError, match="initialiser"):
@@ -56,7 +56,7 @@ def test_an_input_of_another_shape_is_refused():
         Conv(jax.random.key(0), 3, 4)(normal(5, 5, 2))
 
 
-def test_groups_are_normed_over_all_places():
+def test_group_norm_is_over_all_positions():
     x = 3 * normal(4, 5, 6) + 2
     y = np.asarray(GroupNorm(6, 3)(x)).reshape(4 * 5, 3, 2)
     np.testing.assert_allclose(y.mean(axis=(0, 2)), 0, atol=1e-6)

@@ -39,14 +39,14 @@ N = 4
 X = np.random.default_rng(0).standard_normal((N, 5)).astype(np.float32)
 
 
-def test_every_node_is_joined_to_itself():
+def test_every_node_has_a_self_loop():
     ends = add_self_loops(LINKS, N)
     table = np.zeros((N, N), int)
     np.add.at(table, (ends.t, ends.s), 1)
     np.testing.assert_array_equal(table, [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]])
 
 
-def test_a_given_edge_from_a_node_to_itself_counts_once():
+def test_a_given_self_loop_counts_once():
     looped = np.concatenate([LINKS, np.array([[1, 1], [3, 3]], np.int32)])
     x, convolution = jnp.asarray(X), GraphConvolution(jax.random.key(0), 5, 3, 0.0)
     attention = GraphAttention(jax.random.key(0), 5, 3, 2, Softmax(score=gat), 0.0)
@@ -61,7 +61,7 @@ def test_a_given_edge_from_a_node_to_itself_counts_once():
     np.testing.assert_array_equal(attention.weights(x, add_self_loops(looped, N))[4:6], 0)
 
 
-def test_a_sparse_matrix_is_the_matrix():
+def test_a_sparse_matrix_equals_the_dense_matrix():
     rows, columns = np.nonzero(X > 0)
     sparse = Sparse(jnp.asarray(X[rows, columns]), EdgeIndex(rows, columns, N, 5))
     w = np.ones((5, 2), np.float32)
@@ -90,7 +90,7 @@ def test_attention_is_the_equations_of_the_paper_and_an_isolated_node_keeps_itse
     np.testing.assert_allclose(weights[-1], 1, rtol=1e-6)
 
 
-def test_inputs_and_weights_are_dropped_and_the_rest_made_up_for():
+def test_dropout_of_inputs_and_weights_keeps_the_mean():
     layer = GraphAttention(jax.random.key(0), 5, 3, 2, Given(), 0.5)
     ends, x = add_self_loops(LINKS, N), jnp.ones((N, 5))
     drawn = jax.jit(jax.vmap(lambda key: layer(x, ends, key)))(jax.random.split(jax.random.key(1), 4000))

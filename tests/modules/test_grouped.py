@@ -61,7 +61,7 @@ def test_it_is_plain_attention_with_keys_and_values_repeated(name, key_heads):
     np.testing.assert_allclose(whole(grouped, x())[0], whole(plain, x())[0], atol=1e-6)
 
 
-def test_as_many_key_heads_as_heads_is_plain():
+def test_as_many_key_heads_as_heads_is_plain_attention():
     a, b = made(HEADS), made(None)
     for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -75,7 +75,7 @@ def along(axes, state, is_leaf):
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].traits.decodes])
-def test_the_state_is_remembered_once_a_key_head(name):
+def test_the_cache_has_one_state_per_key_head(name):
     mechanism = MECHANISMS[name].sized(8)
     grouped, plain = (jax.eval_shape(lambda n=n: made(n, mechanism)) for n in (1, None))
     states = [jax.eval_shape(lambda m=m: m.start(8, jnp.float32)) for m in (grouped, plain)]
@@ -90,7 +90,7 @@ def test_the_state_is_remembered_once_a_key_head(name):
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].traits.decodes])
-def test_several_tokens_at_a_time_and_one_by_one_are_the_whole(name):
+def test_decoding_in_blocks_or_single_tokens_equals_the_parallel_form(name):
     grouped = made(2, MECHANISMS[name].sized(8))
     all_at_once = whole(grouped, x())[0]
     np.testing.assert_allclose(token_by_token(grouped, x()), all_at_once, atol=1e-5)

@@ -64,7 +64,7 @@ def x():
         ("none", True, False, True),
     ],
 )
-def test_which_are_inductive_data_driven_and_parameter_efficient(name, inductive, data_driven, parameter_efficient):
+def test_declared_properties_of_positions(name, inductive, data_driven, parameter_efficient):
     position = POSITIONS[name]
     facts = position.inductive, position.data_driven, position.parameter_efficient
     assert facts == (inductive, data_driven, parameter_efficient)
@@ -76,7 +76,7 @@ def test_which_are_inductive_data_driven_and_parameter_efficient(name, inductive
         assert not parameter_efficient
 
 
-def test_every_position_is_there():
+def test_registry_contains_every_position():
     assert set(POSITIONS) == {
         "none", "sinusoidal", "learned", "shaw", "t5", "rotary", "xpos", "alibi", "floater", "sinusoidal-2d",
         "learned-2d", "rotary-2d", "quadratic-2d",
@@ -87,7 +87,7 @@ WITHIN = [name for name, each in POSITIONS.items() if each.rotary or each.has_bi
 
 
 @pytest.mark.parametrize("name", WITHIN)
-def test_token_by_token_equals_the_whole_and_the_order_tells(name):
+def test_decoding_equals_the_parallel_form_and_depends_on_order(name):
     module, position = attention(), made(POSITIONS[name])
 
     @jax.jit
@@ -133,7 +133,7 @@ def test_alibi_lowers_scores_by_slope_and_distance():
         np.testing.assert_allclose(found[h], -slope * np.abs(np.array([[0], [5]]) - I[None]), rtol=1e-6)
 
 
-def test_t5_tells_the_sides_apart_in_an_encoder_and_gives_a_decoder_all_buckets_for_the_past():
+def test_t5_distinguishes_directions_in_an_encoder_and_uses_all_buckets_for_the_past_in_a_decoder():
     q, far = jnp.zeros((1, 4)), np.array([100], np.int32)
     j = np.array([60, 100, 140], np.int32)
     two, one = (made(T5(), causal).bias(2) for causal in (False, True))
@@ -145,7 +145,7 @@ def test_t5_tells_the_sides_apart_in_an_encoder_and_gives_a_decoder_all_buckets_
 
 
 @pytest.mark.parametrize("position", [Learned(4), Learned2D(columns=2, rows=2)], ids=str)
-def test_a_learned_table_met_beyond_its_end_is_a_named_error_and_never_a_clamp(position):
+def test_positions_beyond_a_learned_table_raise_an_error_and_are_never_clamped(position):
     table = made(position)
     assert table.table(4, "float32") is None
     for call in (lambda: table.table(5, "float32"), lambda: table.add(x(), I)):
@@ -158,7 +158,7 @@ def test_a_learned_table_met_beyond_its_end_is_a_named_error_and_never_a_clamp(p
     assert np.isnan(rows[1:]).any(axis=1).all()
 
 
-def test_a_learned_grid_tells_rows_and_columns():
+def test_a_learned_grid_distinguishes_rows_and_columns():
     table = made(Learned2D(columns=2, rows=2))
     p = np.asarray(table.add(jnp.zeros((4, 8)), I[:4]))
     np.testing.assert_array_equal(p[0, :4], p[1, :4])
@@ -166,7 +166,7 @@ def test_a_learned_grid_tells_rows_and_columns():
     assert len({tuple(row) for row in p.tolist()}) == 4
 
 
-def test_quadratic_scores_are_highest_where_a_head_looks():
+def test_quadratic_scores_are_highest_at_the_center_of_a_head():
     hooks = made(Quadratic2D(columns=3))
     centre, alpha = np.array(hooks.centres[...]), np.log1p(np.exp(np.array(hooks.sharpness[...])))
     for h in range(2):
@@ -177,7 +177,7 @@ def test_quadratic_scores_are_highest_where_a_head_looks():
                 assert bias[t, j] == pytest.approx(-alpha[h] * away @ away, rel=1e-5)
 
 
-def test_xpos_turns_only_where_both_sides_are_seen_and_refuses_what_it_cannot_tell():
+def test_xpos_is_rotary_in_an_encoder_and_refuses_sequences_beyond_its_length():
     assert made(XPos(), causal=False) == Rotary()
     assert made(XPos()) == XPos()
     reach = xpos_max_length("float16")
@@ -202,7 +202,7 @@ def solved(flow, length, step, finer=8):
     return np.array(paths)
 
 
-def test_floater_is_the_solution_of_its_flow_at_any_length():
+def test_floater_solves_its_differential_equation_at_any_length():
     flow = made(Floater(step=0.25), layers=2)
     table = jax.jit(lambda flow: flow.table(12, "float32"))(flow)
     assert table.shape == (2, 12, 8)
@@ -211,7 +211,7 @@ def test_floater_is_the_solution_of_its_flow_at_any_length():
     np.testing.assert_array_equal(table[:, :5], shorter)
 
 
-def test_floater_stands_at_the_input_or_before_every_layer():
+def test_floater_is_added_to_the_input_or_before_every_layer():
     every = made(Floater(), layers=3)
     table = every.table(6, "float32")
     assert every.add(x(), I, table) is not None
@@ -262,12 +262,12 @@ def test_a_position_of_the_wrong_width_is_refused(name):
         (lambda: Rotary2D(columns=0), "columns=0"),
     ],
 )
-def test_what_cannot_work_is_refused_by_name(make, line):
+def test_invalid_fields_are_refused_by_name(make, line):
     with pytest.raises(ValueError, match=line):
         make()
 
 
-def test_each_mechanism_says_which_positions_it_honours():
+def test_each_mechanism_declares_which_positions_it_supports():
     for mechanism in MECHANISMS.values():
         assert Position().refusal(mechanism) is None
         turned = mechanism.with_rotary(Rotary())
@@ -283,7 +283,7 @@ def test_each_mechanism_says_which_positions_it_honours():
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_rows_one_place_earlier_are_told_what_the_rows_before_them_were(name):
+def test_wrapped_positions_are_those_of_the_previous_row(name):
     position = made(POSITIONS[name], causal=False)
     moved, (q, k) = Wrapped(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
     for what in ("rotary", "rotation_size", "has_bias", "has_values"):
@@ -297,7 +297,7 @@ def test_rows_one_place_earlier_are_told_what_the_rows_before_them_were(name):
     np.testing.assert_allclose(of(bias, q, I)[:, 1:, 1:], of(position.bias(2), q[1:], I[:-1]), rtol=1e-5, atol=1e-6)
 
 
-def test_xpos_fades_with_the_distance_to_the_past():
+def test_xpos_decays_with_distance():
     """q·k = Σ_n Re(q_n k̄_n e^{i(a−b)θ_n}) ζ_n^{(a−b)/scale}: of one pair, what rotary positions make, and fading."""
     q, k = (jax.random.normal(jax.random.key(n), (1, 2)) for n in (5, 6))
     for a, b in ((9, 9), (9, 5), (30, 2)):
@@ -307,7 +307,7 @@ def test_xpos_fades_with_the_distance_to_the_past():
         np.testing.assert_allclose(fading @ faded.T, wanted, rtol=1e-4)
 
 
-def test_rotary_positions_of_halves_tell_distances_too():
+def test_rotary_positions_of_halves_depend_on_distance_alone():
     q, k = (jax.random.normal(jax.random.key(n), (1, 8)) for n in (5, 6))
     turn = lambda pairs, i, j: Rotary(pairs=pairs).rotate(q, k, np.array([i]), np.array([j]))
     for pairs in ("interleaved", "halves"):
@@ -321,7 +321,7 @@ def test_rotary_positions_of_halves_tell_distances_too():
         other.__post_init__()
 
 
-def test_rotary_positions_in_a_grid_tell_rows_and_columns_apart():
+def test_rotary_positions_in_a_grid_distinguish_rows_and_columns():
     q, k = (jax.random.normal(jax.random.key(n), (1, 8)) for n in (5, 6))
     product = lambda i, j: float(np.vdot(*Rotary2D(columns=4).rotate(q, k, np.array([i]), np.array([j]))))
     assert product(0, 0) == pytest.approx(float(np.vdot(q, k)), abs=1e-5)

@@ -23,7 +23,7 @@ WHERE = normal(S, 8, seed=3)
 ask = jax.jit(lambda layer, *given: layer(*given))
 
 
-def test_queries_are_a_set_and_so_are_the_places_of_the_memory():
+def test_the_output_follows_the_order_of_queries_and_ignores_that_of_the_memory():
     x, place, memory = normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2)
     y, looks = ask(layer(), x, place, memory, WHERE)
     assert looks == {"among": None, "cross": None}
@@ -33,7 +33,7 @@ def test_queries_are_a_set_and_so_are_the_places_of_the_memory():
     )
 
 
-def test_a_query_sees_every_other_and_all_of_the_memory():
+def test_a_query_attends_to_all_queries_and_the_whole_memory():
     model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2), WHERE)
     first = jax.jit(jax.grad(lambda *given: model(*given)[0][0].sum(), (0, 1, 2, 3)))(*given)
     assert all((np.abs(each).sum(axis=1) > 1e-6).all() for each in first)
@@ -43,7 +43,7 @@ def test_a_query_sees_every_other_and_all_of_the_memory():
         np.testing.assert_allclose(look.sum(axis=-1), 1, rtol=1e-5)
 
 
-def test_alike_queries_without_a_place_stay_alike():
+def test_equal_queries_without_positions_stay_equal():
     """What tells them apart is the place alone."""
     x, memory = np.tile(normal(1, 8), (Q, 1)), normal(S, 8, seed=2)
     same, _ = ask(layer(), x, np.zeros_like(x), memory, WHERE)
@@ -52,7 +52,7 @@ def test_alike_queries_without_a_place_stay_alike():
     assert np.abs(apart[0] - apart[1]).max() > 1e-2
 
 
-def test_values_do_not_tell_where_they_stand():
+def test_values_have_no_positions():
     """Carion et al. 2020, appendix A.3: places are added to queries and keys alone."""
     model, given = (
         layer(),
@@ -78,13 +78,13 @@ def test_dropout_needs_a_key_and_differs_by_it():
     assert np.abs(one - other).max() > 0.01
 
 
-def test_slots_stand_nowhere():
+def test_slots_have_no_positions():
     place, points = LearnedQueries(jax.random.key(0), Q, 8)(4.0, 6.0)
     assert place.shape == (Q, 8)
     np.testing.assert_array_equal(points, np.zeros((Q, 2)))
 
 
-def test_an_anchor_is_told_as_the_place_in_the_grid_that_it_stands_on():
+def test_an_anchor_has_the_encoding_of_its_grid_cell():
     anchors = AnchoredQueries(jax.random.key(0), 2, 8)
     anchors.dense.w[...] = jnp.eye(8)
     rows, columns = 4, 6
@@ -102,7 +102,7 @@ def test_an_anchor_is_told_as_the_place_in_the_grid_that_it_stands_on():
     np.testing.assert_allclose(jax.nn.sigmoid(points), share, rtol=1e-5)
 
 
-def test_anchors_start_all_over_the_image():
+def test_initial_anchors_cover_the_image():
     points = np.asarray(jax.nn.sigmoid(AnchoredQueries(jax.random.key(0), 400, 8).points[...]))
     assert points.min() >= 0.05
     assert points.max() <= 0.95

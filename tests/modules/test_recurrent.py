@@ -83,7 +83,7 @@ def written_out(module, x):
 
 
 @cells
-def test_two_layers_of_both_ways_are_their_formula_wherever_padding_stands(cell):
+def test_two_bidirectional_layers_equal_the_formula_under_any_padding(cell):
     module, x = made(cell, bidirectional=True), vectors()
     poisoned = np.where(KEEP[:, None], x, np.nan)
     (y, last), (gradient, learned) = run(module, jnp.asarray(poisoned), jnp.asarray(KEEP))
@@ -99,7 +99,7 @@ def test_two_layers_of_both_ways_are_their_formula_wherever_padding_stands(cell)
 
 
 @cells
-def test_step_by_step_it_is_the_whole_and_parts_of_an_input_add_up(cell):
+def test_stepping_equals_the_scan_and_parts_of_an_input_add_up(cell):
     module, x, ones = made(cell), jnp.asarray(vectors()), jnp.ones(6, bool)
 
     @jax.jit
@@ -133,7 +133,7 @@ def test_dropout_is_between_layers_needs_a_key_and_is_drawn_for_all_steps_at_onc
     assert np.abs(step(masks[0] * 0) - step(None)).max() > 1e-3
 
 
-def test_where_it_starts():
+def test_initial_weights_and_biases():
     module = built(partial(RecurrentLayer, jax.random.key(0), "lstm", 30, 20, 2, True))
     for directions in module.layers:
         assert len(directions) == 2
@@ -150,7 +150,7 @@ def test_where_it_starts():
     np.testing.assert_array_equal(single.layers[0][0].w[...], module.layers[0][0].w[...])
 
 
-def test_states_are_of_single_precision_in_half():
+def test_states_are_float32_with_half_precision_inputs():
     x = jax.ShapeDtypeStruct((6, D), jnp.bfloat16)
     module = made("lstm", bidirectional=True)
     y, last = jax.eval_shape(lambda x: module(x, jnp.ones(6, bool)), x)
@@ -158,7 +158,7 @@ def test_states_are_of_single_precision_in_half():
     assert {part.dtype for state in last for part in state} == {jnp.dtype("float32")}
 
 
-def test_what_cannot_be_is_refused_by_name():
+def test_invalid_arguments_are_refused_by_name():
     with pytest.raises(ValueError, match="cell='elman' must be one of rnn, gru, lstm"):
         RecurrentLayer(jax.random.key(0), "elman", D, H)
     with pytest.raises(ValueError, match=r"layers=0 must be at least 1$"):
@@ -217,7 +217,7 @@ CAN = one_of_each(reads)
 
 
 @pytest.mark.parametrize("name", [*SUMS, *CAN])
-def test_reading_step_by_step_is_reading_at_once_and_sees_no_padding(name):
+def test_attending_step_by_step_equals_attending_at_once_and_ignores_padding(name):
     mechanism = SUMS[name] if name in SUMS else MECHANISMS[name].sized(6)
     x, memory, keep = given()
     (c, look), (steps, _) = forms_of_reading(reader(mechanism), *map(jnp.asarray, (x, memory, keep)))
@@ -227,7 +227,7 @@ def test_reading_step_by_step_is_reading_at_once_and_sees_no_padding(name):
 
 
 @pytest.mark.parametrize("score", [general, additive])
-def test_a_reader_with_maps_reads_the_same(score):
+def test_attention_with_maps_has_the_same_output(score):
     x, memory, keep = (jnp.asarray(each) for each in given())
     plain, _ = forms_of_reading(reader(Softmax(score=score)), x, memory, keep)
     whole, steps = forms_of_reading(with_maps(reader(Softmax(score=score))), x, memory, keep)
@@ -240,7 +240,7 @@ def test_a_reader_with_maps_reads_the_same(score):
         assert not look[:, :, 5].any()
 
 
-def test_one_head_scores_states_as_they_are_where_widths_agree():
+def test_one_head_of_equal_width_scores_unprojected_states():
     plain, wider, several = (reader(Softmax(score=general), *sizes) for sizes in ((1, WIDTH), (1,), (2, WIDTH)))
     assert plain.q is plain.k is wider.q is None
     assert wider.k.w.shape == (MEMORY, WIDTH)
@@ -252,6 +252,6 @@ def test_one_head_scores_states_as_they_are_where_widths_agree():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_heads_that_do_not_divide_are_refused():
+def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match=r"model.heads=3 must divide model.width=4"):
         RecurrentAttention(jax.random.key(0), WIDTH, MEMORY, 3, Softmax())

@@ -92,7 +92,7 @@ def test_every_form_is_the_equation(name, position):
 
 @every
 @pytest.mark.usefixtures("x64")
-def test_distances_alone_are_told(name):
+def test_outputs_depend_on_distance_alone(name):
     mechanism, (q, k, v) = turned(name), inputs()
     at = np.arange(T, dtype=np.int32)
     here, there = (mechanism.attend(q, k, v, i=at + n, j=at + n) for n in (0, 40))
@@ -107,7 +107,7 @@ def test_gradients_are_those_of_finite_differences(name):
     check_grads(lambda *x: causal(mechanism, *x), tuple(inputs() * 0.5), order=1, modes=("rev",))
 
 
-def test_without_a_denominator_and_a_map_turned_features_are_turned_queries_and_keys():
+def test_without_denominator_and_feature_map_it_rotates_queries_and_keys():
     q, k, v = inputs()
     at = np.arange(T, dtype=np.int32)
     y = LINEAR["plain"].attend(*Rotary(base=50.0).rotate(q, k, at, at), v)
@@ -116,7 +116,7 @@ def test_without_a_denominator_and_a_map_turned_features_are_turned_queries_and_
 
 @pytest.mark.parametrize("position", [Rotary(), Rotary2D(columns=3), Wrapped(Rotary())], ids=str)
 @pytest.mark.parametrize("key_heads", [2, 1])
-def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
+def test_a_module_rotates_features_in_each_form(position, key_heads):
     make = lambda mechanism: jax.jit(lambda: Attention(jax.random.key(0), 8, 2, mechanism, key_heads))()
     module = make(Linear(block=2))
     x = jax.random.normal(jax.random.key(1), (6, 8))
@@ -136,7 +136,7 @@ def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
     assert np.abs(y - module.causal(x)[0]).max() > 1e-3
 
 
-def test_padding_reaches_nobody():
+def test_padding_has_no_effect():
     module = jax.jit(lambda: Attention(jax.random.key(0), 8, 2, Linear(block=2)))()
     x = jax.random.normal(jax.random.key(1), (6, 8))
     keep = jnp.arange(6) < 4
@@ -147,7 +147,7 @@ def test_padding_reaches_nobody():
         )
 
 
-def test_what_has_no_features_or_knows_places_or_fades_besides_is_refused():
+def test_mechanisms_without_features_or_with_own_positions_or_decay_are_refused():
     for position in (XPos(), Wrapped(XPos())):
         assert "not factors that decay" in position.refusal(Linear())
     for mechanism in (
@@ -169,7 +169,7 @@ def test_equal_positions_make_equal_mechanisms():
     assert hash(Linear().with_rotary(Rotary())) == hash(Linear().with_rotary(Rotary()))
 
 
-def test_it_costs_the_turns_and_the_pairs_that_are_counted_apart():
+def test_its_flops_include_rotations_and_separately_counted_pairs():
     plain, mechanism = Linear(), turned("elu+1")
     assert isinstance(mechanism.feature, RotatedFeatures)
     assert mechanism.cost(64, 64, 8, 8).flops - plain.cost(64, 64, 8, 8).flops == 3 * 8 * (64 + 64)

@@ -63,7 +63,7 @@ class Two(nnx.Module):
         self.gamma, self.nothing = nnx.Param(jnp.asarray(3.0)), nnx.Param(jnp.zeros((2, 2)))
 
 
-def test_every_weight_of_a_module_is_divided_and_nothing_else():
+def test_only_weights_of_a_module_are_normalized():
     module = Two()
     found = jax.jit(spectral.normalised)(module)
     assert type(found) is Two
@@ -77,7 +77,7 @@ def test_every_weight_of_a_module_is_divided_and_nothing_else():
     np.testing.assert_array_equal(found.nothing[...], 0)
 
 
-def test_it_does_not_see_the_size_of_a_weight():
+def test_it_does_not_depend_on_the_scale_of_a_weight():
     """W / σ(W) is the same for 2W, so no gradient lies along W (eq. 12)."""
     w = jnp.asarray(CASES["random"], jnp.float32)
     shown = jnp.asarray(rng.standard_normal(w.shape), jnp.float32)

@@ -13,7 +13,7 @@ def drawn(*shape):
     return jnp.asarray(rng.standard_normal(shape), jnp.float32)
 
 
-def test_it_is_the_transpose_of_a_convolution_of_every_second_place():
+def test_it_is_the_transpose_of_a_convolution_of_stride_two():
     up = Upsample(jax.random.key(0), 3, 2)
     x, other = drawn(3, 5, 3), drawn(6, 10, 2)
     y = doubled(up, x)
@@ -23,7 +23,7 @@ def test_it_is_the_transpose_of_a_convolution_of_every_second_place():
     np.testing.assert_allclose(np.sum(y * other), np.sum(x * down), rtol=1e-5)
 
 
-def test_one_pixel_writes_its_kernel():
+def test_one_pixel_outputs_its_kernel():
     up = Upsample(jax.random.key(0), 1, 1)
     up.b[...] = jnp.ones(1)
     y = doubled(up, jnp.zeros((4, 4, 1)).at[1, 1].set(2))
@@ -31,13 +31,13 @@ def test_one_pixel_writes_its_kernel():
     np.testing.assert_array_equal(np.delete(y, range(1, 5), axis=0), 1)
 
 
-def test_every_pixel_is_written_by_as_many_taps():
+def test_every_output_pixel_has_the_same_number_of_taps():
     up = Upsample(jax.random.key(0), 1, 1)
     up.w[...] = jnp.ones((4, 4, 1, 1))
     np.testing.assert_array_equal(doubled(up, jnp.ones((4, 4, 1)))[1:-1, 1:-1], 4)
 
 
-def test_it_begins_as_a_convolution_of_pixels_made_into_four():
+def test_initially_it_is_a_convolution_of_repeated_pixels():
     up, x = Upsample(jax.random.key(0), 2, 3), drawn(3, 4, 2)
     # w_n = r_n + r_{n−1} along each side; the transpose turns the kernel round.
     kernel = np.asarray(up.w[...])

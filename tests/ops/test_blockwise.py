@@ -75,13 +75,13 @@ MASKS = {
     ("mask", "T", "S", "block"),
     [*((mask, 13, 13, 4) for mask in MASKS), ("causal", 5, 17, 4), ("hole", 17, 5, 3), ("window", 7, 7, 1)],
 )
-def test_blocks_give_what_all_pairs_give(mask, T, S, block):
+def test_blockwise_equals_all_pairs(mask, T, S, block):
     places = {"i": jnp.arange(T, dtype=jnp.int32)} if MASKS[mask].indexed else {}
     same(both(T, S, MASKS[mask], block, **places))
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_every_score_and_what_it_learned(score):
+def test_every_score_and_its_parameters(score):
     same(both(7, 9, Causal(), 4, SCORES[score]))
 
 
@@ -89,7 +89,7 @@ def test_a_learned_bias_has_its_gradients():
     same(both(9, 9, Causal(), 4, bias=Near(jnp.linspace(-1, 1, 7), jnp.ones(K))))
 
 
-def test_what_a_bias_holds_is_seen_as_a_leaf_and_refused_in_a_closure():
+def test_arrays_of_a_bias_are_leaves_and_refused_in_a_closure():
     q, k, v = (np.random.default_rng(n).standard_normal((5, 4)) for n in range(3))
     slope = lambda s, q, i, j: -s * jnp.abs(i[:, None] - j[None]).astype(q.dtype)
 
@@ -104,7 +104,7 @@ def test_what_a_bias_holds_is_seen_as_a_leaf_and_refused_in_a_closure():
         jax.grad(hidden)(0.5)
 
 
-def test_what_a_bias_holds_is_refused_wherever_it_hides():
+def test_traced_arrays_in_a_bias_closure_are_always_refused():
     q, k, v = (np.random.default_rng(n).standard_normal((5, 4)) for n in range(3))
     slope = lambda s, q, i, j: -s * jnp.abs(i[:, None] - j[None]).astype(q.dtype)
 
@@ -133,7 +133,7 @@ def test_traced_positions_in_any_order():
     same(both(9, 9, Causal(), 4, i=order[::-1], j=order))
 
 
-def test_heads_and_examples_are_taken_in_groups_and_give_the_same(monkeypatch):
+def test_heads_and_examples_in_groups_give_the_same(monkeypatch):
     import sys
 
     module = sys.modules["attnlab.ops.blockwise.attend"]
@@ -153,7 +153,7 @@ def test_heads_and_examples_are_taken_in_groups_and_give_the_same(monkeypatch):
     same(found[1:])
 
 
-def test_a_row_with_nothing_allowed_is_zero_with_zero_gradient_and_harms_no_sum():
+def test_a_fully_masked_row_is_zero_with_zero_gradient_and_affects_no_sum():
     q, k, v, _ = draw(4, 6)
     place = lambda n: np.arange(n, dtype=np.int32)
 
@@ -172,7 +172,7 @@ def test_a_row_with_nothing_allowed_is_zero_with_zero_gradient_and_harms_no_sum(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_dtypes_keep_theirs_and_great_scores_stay_finite(dtype):
+def test_dtypes_are_kept_and_large_scores_stay_finite(dtype):
     q, k, v, _ = (x.astype(dtype) for x in draw(9, 9))
     run = jax.jit(lambda q, k, v: Softmax(block=4).attend(q, k, v, Causal()))
     exact = run(*(x.astype(jnp.float64) for x in (q, k, v)))
@@ -185,14 +185,14 @@ def test_dtypes_keep_theirs_and_great_scores_stay_finite(dtype):
     assert all(np.isfinite(x.astype(jnp.float32)).all() for x in (big, *back(big)))
 
 
-def test_scores_that_need_no_peak_and_scores_that_do_meet_at_the_bound():
+def test_scores_with_and_without_maximum_agree_at_the_bound():
     q, k, v, _ = draw(8, 8)
     for size in (26.0, 28.0):
         scaled = q * (size * 2 / jnp.sqrt((q * q).sum(1).max() * (k * k).sum(1).max()))
         np.testing.assert_allclose(Softmax(block=4).attend(scaled, k, v), Softmax().attend(scaled, k, v), atol=1e-12)
 
 
-def test_great_values_stay_finite_without_a_peak():
+def test_large_values_stay_finite_without_maximum():
     keys, score = 16, 26.9
     q, v = np.full((keys, 1), score**0.5, np.float32), np.full((keys, 1), 3.7e25, np.float32)  # 6e26 / 16
     np.testing.assert_allclose(Softmax(block=8).attend(q, q, v), v, rtol=1e-5)
@@ -224,7 +224,7 @@ def program(mechanism, T, dtype, mask=None):
 
 
 @pytest.mark.parametrize("mask", [None, Full(), Window(64, 64) | Global(2)], ids=["causal", "full", "longformer"])
-def test_no_array_of_all_pairs_is_ever_made(mask):
+def test_no_array_of_all_pairs_is_created(mask):
     T = 4096
     sizes = [
         out.aval.size for eqn in walk(program(Softmax(block=256), T, jnp.float32, mask).jaxpr) for out in eqn.outvars
@@ -250,7 +250,7 @@ def test_blocks_above_the_diagonal_are_never_computed():
     assert work(program(Softmax(block=block), T, jnp.float16).jaxpr) == 7 * 64 * pairs
 
 
-def test_masks_are_asked_only_where_they_cut():
+def test_masks_are_evaluated_only_in_partial_blocks():
     place = np.arange(64, dtype=np.int32)
     ways = plan_blocks([Rule(Causal(), place, place)], 64, 64, 8, 8)
     assert isinstance(ways, PanelSchedule)
@@ -263,7 +263,7 @@ def test_masks_are_asked_only_where_they_cut():
     assert full.kinds == (((56, False), (8, True)),)
 
 
-def test_ways_of_too_many_kinds_become_loops_and_give_the_same(monkeypatch):
+def test_too_many_kinds_of_panels_become_loops_and_give_the_same(monkeypatch):
     monkeypatch.setattr(routing_module(), "MOST", 1)
     place = np.arange(13, dtype=np.int32)
     ways = plan_blocks([Rule(Causal(), place, place)], 13, 13, 4, 4)
@@ -273,7 +273,7 @@ def test_ways_of_too_many_kinds_become_loops_and_give_the_same(monkeypatch):
     same(both(13, 13, Causal(), 4))
 
 
-def test_rows_of_many_kinds_that_meet_several_panels_each_are_looped():
+def test_rows_of_many_kinds_with_several_panels_become_loops():
     place = np.arange(64, dtype=np.int32)
     asked = lambda mask: plan_blocks([Rule(mask, place, place)], 64, 64, 4, 4)
     assert isinstance(asked(RandomBlocks(2, 4, 7)), LoopSchedule)
@@ -288,7 +288,7 @@ def routing_module():
 
 
 @pytest.mark.parametrize(("length", "block"), [(1, 4), (4, 4), (8191, 512), (600, 512), (513, 512), (17, 4)])
-def test_blocks_are_even_and_no_larger_than_asked(length, block):
+def test_blocks_are_even_and_no_larger_than_requested(length, block):
     size = equal_blocks(length, block)
     assert size <= block
     assert -(-length // size) * size - length < max(8, size) + 8

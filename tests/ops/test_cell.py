@@ -46,7 +46,7 @@ def drawn(name, dtype=jnp.float32):
 
 @cells
 @pytest.mark.usefixtures("x64")
-def test_it_is_its_formula_and_so_are_its_gradients(name):
+def test_values_and_gradients_equal_the_formula(name):
     given, step = drawn(name, jnp.float64), lambda x, state, learned: CELLS[name].step(x, state, **learned)
     x, state, learned = jax.tree.map(np.asarray, given)
     for found, expected in zip(step(*given), FORMULAS[name](x, state, **learned), strict=True):
@@ -56,7 +56,7 @@ def test_it_is_its_formula_and_so_are_its_gradients(name):
 
 @cells
 @pytest.mark.usefixtures("x64")
-def test_it_is_the_cell_of_pytorch(name):
+def test_it_equals_the_cell_of_pytorch(name):
     """Whose weights lie gate below gate, and whose inputs are multiplied inside: here by the identity."""
     torch = pytest.importorskip("torch")
     kind = {"rnn": torch.nn.RNNCell, "gru": torch.nn.GRUCell, "lstm": torch.nn.LSTMCell}[name]
@@ -77,7 +77,7 @@ def test_it_is_the_cell_of_pytorch(name):
         np.testing.assert_allclose(found, other[0].numpy(), atol=1e-12)
 
 
-def test_closed_and_open_gates_keep_a_state_to_the_last_bit():
+def test_closed_and_open_gates_keep_a_state_exactly():
     (x, state, learned), shut = drawn("gru"), 1e4
     np.testing.assert_array_equal(gru(x.at[H : 2 * H].set(shut), state, **learned)[0], state[0])
     x, state, learned = drawn("lstm")
@@ -95,7 +95,7 @@ def test_extreme_inputs_leave_everything_finite(name):
 
 
 @cells
-def test_states_are_of_single_precision_whatever_the_inputs(name):
+def test_states_are_float32_for_all_inputs(name):
     x, state, learned = drawn(name)
     half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (x, learned))
     found = CELLS[name].step(half[0], state, **half[1])

@@ -31,14 +31,14 @@ def loop(x, w, stride):
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_along_a_line_it_is_the_sum_written_out(k, stride):
+def test_one_dimensional_convolution_equals_the_sum(k, stride):
     x, w = normal((7, 3), (k, 3, 2))
     np.testing.assert_allclose(conv_1d(x, w, stride), loop(x[:, None], w[:, None], stride)[:, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("size", [(1, 1), (3, 3), (2, 3), (5, 4)], ids=str)
-def test_over_an_image_it_is_the_sum_written_out(size, stride):
+def test_two_dimensional_convolution_equals_the_sum(size, stride):
     x, w = normal((5, 6, 3), (*size, 3, 2))
     np.testing.assert_allclose(conv_2d(x, w, stride), loop(x, w, stride), atol=1e-12)
 
@@ -55,14 +55,14 @@ def test_its_gradients_agree_with_finite_differences():
     check_grads(taken(conv_2d), normal((4, 5, 2), (3, 3, 2, 2)), order=1, modes=["rev"])
 
 
-def test_a_batch_is_a_vmap():
+def test_a_batch_equals_vmap():
     x, w = normal((4, 6, 3), (3, 3, 2))
     batch = jax.vmap(conv_1d, (0, None))(x, w)
     np.testing.assert_allclose(batch, jnp.stack([conv_1d(each, w) for each in x]), atol=1e-12)
 
 
 @pytest.mark.parametrize(("dtype", "limit"), [("float32", 5e-6), ("bfloat16", 1.5e-2), ("float16", 2e-3)])
-def test_sums_are_taken_in_single_precision_at_least(dtype, limit):
+def test_sums_are_at_least_float32(dtype, limit):
     x, w = normal((9, 300), (3, 300, 2), dtype=dtype)
     y = conv_1d(x, w)
     exact = conv_1d(x.astype(jnp.float64), w.astype(jnp.float64))

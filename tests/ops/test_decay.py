@@ -41,7 +41,7 @@ def run(q, k, v, log_gates, size=8, state=None):
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("G", [1, K])
 @pytest.mark.parametrize(("T", "size"), [(1, 8), (13, 1), (13, 5), (13, 64), (37, 16)])
-def test_chunks_of_any_size_are_the_recurrence(G, T, size):
+def test_chunks_of_any_size_equal_the_recurrence(G, T, size):
     q, k, v, raw, state = draw((T, K), (T, K), (T, V), (T, G), (K, V))
     log_gates = -jnp.exp(raw)
     y, after = run(q, k, v, log_gates, size, state)
@@ -51,7 +51,7 @@ def test_chunks_of_any_size_are_the_recurrence(G, T, size):
 
 
 @pytest.mark.usefixtures("x64")
-def test_a_gate_a_token_is_the_same_gate_in_every_channel_and_open_gates_are_plain_sums():
+def test_one_gate_per_token_equals_the_same_gate_in_every_channel_and_open_gates_are_plain_sums():
     q, k, v, raw = draw((19, K), (19, K), (19, V), (19, 1))
     one, every = run(q, k, v, -jnp.exp(raw)), run(q, k, v, jnp.tile(-jnp.exp(raw), (1, K)))
     np.testing.assert_allclose(one[0], every[0], atol=1e-12)
@@ -73,7 +73,7 @@ def test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_grad
 
 @pytest.mark.parametrize("G", [1, K])
 @pytest.mark.parametrize("size", [64, 32])
-def test_a_gate_that_shuts_leaves_those_after_it_exact(G, size):
+def test_a_closed_gate_leaves_later_tokens_exact(G, size):
     # In one cumulative sum, the gates after one of e^−10000 would be known to 1e-3 only.
     q, k, v = draw((64, K), (64, K), (64, V), dtype=jnp.float32)
     log_gates = jnp.full((64, G), -0.0123, jnp.float32).at[jnp.array([5, 6, 20])].set(-12345.678)
@@ -83,7 +83,7 @@ def test_a_gate_that_shuts_leaves_those_after_it_exact(G, size):
 
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("C", [1, 2, 3, 8, 11])
-def test_halves_give_what_every_pair_and_channel_gives(C):
+def test_splitting_scores_equals_every_pair_and_channel(C):
     q, k, raw = map(np.asarray, draw((2, C, K), (2, C, K), (2, C, K)))
     log_gates = -np.exp(3 * raw)
     sums = np.cumsum(log_gates, axis=1)
@@ -96,7 +96,7 @@ def test_halves_give_what_every_pair_and_channel_gives(C):
     np.testing.assert_allclose(np.tril(found), np.tril(gates[..., 0]), atol=1e-12)
 
 
-def test_sums_double():
+def test_dyadic_sums_double_their_length():
     gates = -jnp.arange(1.0, 6.0).reshape(1, 5, 1)
     sums = dyadic_sums(gates)
     assert [x.from_start.shape for x in sums] == [(8, 1, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1)]
@@ -130,7 +130,7 @@ def products(jaxpr):
 
 
 @pytest.mark.parametrize("G", [1, K])
-def test_products_have_so_few_axes_that_batches_heads_and_lanes_fit_above_them(G):
+def test_products_stay_within_the_axis_limit_when_batched(G):
     # XLA 0.10.2 for CPUs ends the process at a product of eight axes.
     q, k, v, log_gates = (jnp.zeros((130, width)) for width in (K, K, V, G))
     ranks = set(
@@ -140,7 +140,7 @@ def test_products_have_so_few_axes_that_batches_heads_and_lanes_fit_above_them(G
     assert max(ranks) <= 4
 
 
-def test_declared_operations_grow_with_the_length_alone_beyond_a_chunk():
+def test_declared_flops_are_linear_in_length_beyond_a_chunk():
     costs = [decay.flops(T, 64, 64, 64, G) for T, G in itertools.product((64, 128, 256), (1, 64))]
     assert costs[2] == 2 * costs[0]
     assert costs[5] == 4 * costs[1]

@@ -31,7 +31,7 @@ def run(q, k, v, log_gates, beta, size=8, state=None):
 
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("C", [1, 2, 7, 8, 9, 32, 50])
-def test_the_inverse_is_that_of_a_unit_triangle_whatever_stands_above_it(C):
+def test_the_inverse_ignores_entries_above_the_diagonal(C):
     square = np.asarray(draw((2, C, C))[0]) / C
     expected = np.linalg.inv(np.eye(C) + np.tril(square, -1))
     np.testing.assert_allclose(inverse(square), expected, atol=1e-12)
@@ -49,7 +49,7 @@ def test_the_inverse_takes_no_powers():
     np.testing.assert_array_equal(found[0], np.eye(512) - np.eye(512, k=-1))
 
 
-def test_unit_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient():
+def test_l2_normalized_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient():
     x = jnp.array([[3.0, 4.0], [3e-11, 4e-11], [0.0, 0.0], [1e-30, 0.0]])
     y, back = jax.vjp(l2_normalize, x)
     np.testing.assert_allclose(y, [[0.6, 0.8], [0.6, 0.8], [0, 0], [1e-18, 0]], rtol=1e-6)
@@ -60,7 +60,7 @@ def test_unit_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient():
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("G", [1, K])
 @pytest.mark.parametrize(("T", "size"), [(1, 8), (13, 1), (13, 5), (13, 64), (37, 16)])
-def test_chunks_of_any_size_are_the_recurrence(G, T, size):
+def test_chunks_of_any_size_equal_the_recurrence(G, T, size):
     q, k, v, raw, state, strength = draw((T, K), (T, K), (T, V), (T, G), (K, V), (T,))
     given = q, l2_normalize(k), v, -jnp.exp(raw), jax.nn.sigmoid(strength)
     y, after = run(*given, size, state)
@@ -80,7 +80,7 @@ def test_gradients_through_gates_and_strengths_agree_with_finite_differences(G):
     check_grads(f, (q, k, v, raw, strength, state), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
 
 
-def test_a_full_write_replaces_what_its_key_held():
+def test_strength_one_replaces_the_value_of_a_key():
     # Four orthonormal keys, each written twice: reading gives the last value.
     order = np.array([0, 1, 2, 3, 2, 0, 3, 1])
     k = jnp.eye(K)[order]
@@ -109,7 +109,7 @@ def test_orthogonal_keys_are_linear_attention():
 
 
 @pytest.mark.usefixtures("x64")
-def test_nothing_is_written_or_erased_at_strength_zero():
+def test_strength_zero_leaves_the_state_unchanged():
     q, k, v, state = draw((9, K), (9, K), (9, V), (K, V))
     y, after = run(q, l2_normalize(k), v, jnp.zeros((9, K)), jnp.zeros(9), 4, state)
     np.testing.assert_allclose(y, q @ state, atol=1e-14)
@@ -117,7 +117,7 @@ def test_nothing_is_written_or_erased_at_strength_zero():
 
 
 @pytest.mark.parametrize("spread", [0.0, 1e-7, 1e-3])
-def test_keys_that_are_one_or_nearly_one_keep_their_precision(spread):
+def test_equal_and_nearly_equal_keys_keep_precision(spread):
     q, noise, v = draw((256, K), (256, K), (256, V), dtype=jnp.float32)
     k = l2_normalize(jnp.ones((256, K), jnp.float32) + spread * noise)
     given = q, k, v, jnp.zeros((256, 1), jnp.float32), jnp.ones(256, jnp.float32)
@@ -128,7 +128,7 @@ def test_keys_that_are_one_or_nearly_one_keep_their_precision(spread):
 
 
 @pytest.mark.parametrize("G", [1, K])
-def test_products_have_so_few_axes_that_batches_heads_and_lanes_fit_above_them(G):
+def test_products_stay_within_the_axis_limit_when_batched(G):
     given = (*(jnp.zeros((130, width)) for width in (K, K, V, G)), jnp.zeros(130))
     ranks = set(products(jax.make_jaxpr(jax.grad(lambda *x: run(*x, size=64)[0].sum(), (0, 1, 2, 3, 4)))(*given).jaxpr))
     assert ranks

@@ -61,7 +61,7 @@ def test_the_weights_gradient_of_a_batch_is_one_flat_product():
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_it_answers_in_the_dtype_of_its_arguments(dtype):
+def test_output_has_the_dtype_of_the_arguments(dtype):
     x, w = jnp.asarray(X, dtype), jnp.asarray(W, dtype)
     assert flat_matmul(x, w).dtype == dtype
     assert jax.jit(jax.grad(lambda w: flat_matmul(x, w).sum()))(w).dtype == dtype

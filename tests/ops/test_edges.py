@@ -20,14 +20,14 @@ def at_edges(table):
     return np.concatenate([np.asarray(table)[ENDS.t[:6], ENDS.s[:6]], np.zeros(2, np.float32)])
 
 
-def test_softmax_along_edges_is_that_over_rows():
+def test_softmax_along_edges_equals_softmax_over_rows():
     table = RNG.standard_normal((T, S)).astype(np.float32) * 3
     weights = edges.softmax(jnp.asarray(at_edges(table)), ENDS)
     np.testing.assert_allclose(weights, at_edges(masked_softmax(jnp.asarray(table), jnp.asarray(ALLOWED))), atol=1e-7)
     np.testing.assert_allclose(edges.sum_per_query(weights, ENDS), [1, 0, 1, 1], atol=1e-6)
 
 
-def test_softmax_along_edges_knows_no_padding_and_no_overflow():
+def test_softmax_along_edges_ignores_padding_and_does_not_overflow():
     scores = jnp.asarray(np.array([1000, 1000, -np.inf, 2, 2, -1000, np.nan, np.inf], np.float32))
     weights, pull = jax.vjp(lambda x: edges.softmax(x, ENDS), scores)
     np.testing.assert_array_equal(weights, np.array([0.5, 0.5, 0, 0.5, 0.5, 1, 0, 0], np.float32))
@@ -35,7 +35,7 @@ def test_softmax_along_edges_knows_no_padding_and_no_overflow():
     np.testing.assert_allclose(gradient, [-0.25, 0.25, 0, -0.25, 0.25, 0, 0, 0], atol=1e-7)
 
 
-def test_mixing_is_the_product_with_the_table():
+def test_weighted_sums_equal_the_product_with_the_dense_matrix():
     table, v = RNG.standard_normal((T, S)).astype(np.float32), RNG.standard_normal((S, 3)).astype(np.float32)
     weights = jnp.asarray(at_edges(table))
     expected = np.where(ALLOWED, table, 0) @ v
@@ -45,7 +45,7 @@ def test_mixing_is_the_product_with_the_table():
     np.testing.assert_allclose(half.astype(jnp.float32), expected, atol=0.05)
 
 
-def test_what_no_edge_leads_to_reaches_nothing():
+def test_unreachable_nodes_have_no_effect():
     v = RNG.standard_normal((S, 3)).astype(np.float32)
     v[3] = np.nan
     y, pull = jax.vjp(lambda v: edges.sum_values(jnp.ones(8), v, ENDS), jnp.asarray(v))
@@ -54,7 +54,7 @@ def test_what_no_edge_leads_to_reaches_nothing():
     np.testing.assert_array_equal(gradient[:, 0], [2, 1, 2, 0, 1])
 
 
-def test_pairs_are_a_function_of_all_pairs_at_the_edges():
+def test_pair_functions_at_edges_equal_those_of_all_pairs():
     q, k = RNG.standard_normal((T, 2)).astype(np.float32), RNG.standard_normal((S, 2)).astype(np.float32)
     function = lambda q, k, i, j: q @ k.T + (10 * i)[:, None].astype(q.dtype) + j[None, :].astype(q.dtype)
     i, j = np.arange(T, dtype=np.int32), np.arange(S, dtype=np.int32)
@@ -63,7 +63,7 @@ def test_pairs_are_a_function_of_all_pairs_at_the_edges():
     np.testing.assert_allclose(found[:6], expected[ENDS.t[:6], ENDS.s[:6]], rtol=1e-6)
 
 
-def test_heads_behind_the_edges_are_heads_one_by_one():
+def test_trailing_head_axes_equal_single_heads():
     weights, v = RNG.standard_normal((8, 2)).astype(np.float32), RNG.standard_normal((S, 2, 3)).astype(np.float32)
     found = edges.sum_values(jnp.asarray(weights), jnp.asarray(v), ENDS)
     for n in range(2):
@@ -80,7 +80,7 @@ def test_symmetric_weights_are_those_of_kipf_and_welling():
 
 
 @pytest.mark.parametrize("N", [200, 400])
-def test_memory_follows_the_edges(N):
+def test_memory_grows_with_the_number_of_edges(N):
     q = np.arange(N).repeat(3)
     ends = EdgeIndex(q, (q * 7 + np.tile(np.arange(3), N)) % N, N, N)
     K = 4

@@ -37,7 +37,7 @@ def at_all(x, w, b, target, share, smoothing):
 
 @BIASED
 @SMOOTHING
-def test_blocks_of_any_size_answer_what_all_scores_at_once_do(at_once, biased, smoothing):
+def test_blocks_of_any_size_equal_all_logits_at_once(at_once, biased, smoothing):
     arrays, given = drawn(biased)
     found = cross_entropy(*arrays, *given, smoothing)
     np.testing.assert_allclose(found.loss, at_all(*arrays, *given, smoothing), rtol=1e-13)
@@ -51,7 +51,7 @@ def test_blocks_of_any_size_answer_what_all_scores_at_once_do(at_once, biased, s
 
 
 @SMOOTHING
-def test_the_loss_is_pytorchs(at_once, smoothing):
+def test_the_loss_equals_pytorch(at_once, smoothing):
     torch = pytest.importorskip("torch")
     (x, w, b), (target, share) = drawn(True)
     scores = torch.tensor(np.asarray(x @ w + b[None, :]))
@@ -63,7 +63,7 @@ def test_the_loss_is_pytorchs(at_once, smoothing):
 
 @BIASED
 @SMOOTHING
-def test_gradients_are_those_of_all_scores_at_once(at_once, biased, smoothing):
+def test_gradients_equal_those_of_all_logits_at_once(at_once, biased, smoothing):
     arrays, given = drawn(biased)
     ours = jax.grad(lambda arrays: 3 * cross_entropy(*arrays, *given, smoothing).loss)(arrays)
     theirs = jax.grad(lambda arrays: 3 * at_all(*arrays, *given, smoothing))(arrays)
@@ -76,7 +76,7 @@ def test_gradients_agree_with_finite_differences(at_once):
     check_grads(loss, arrays, order=1, modes="rev")
 
 
-def test_lanes_are_each_their_own(at_once):
+def test_lanes_are_independent(at_once):
     arrays, given = drawn(True)
     slopes = jax.grad(lambda arrays, share: cross_entropy(*arrays, given[0], share).loss)
     lanes = jax.tree.map(lambda a: jnp.stack([a, 2 * a, -a]), (arrays, given[1]))
@@ -86,25 +86,25 @@ def test_lanes_are_each_their_own(at_once):
         jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-12), jax.tree.map(lambda a, n=n: a[n], together), one)
 
 
-def test_a_row_of_no_share_reaches_nothing(at_once):
+def test_a_row_of_weight_zero_has_no_effect(at_once):
     (x, w, b), given = drawn(True)
     value = lambda x: jax.value_and_grad(lambda *arrays: cross_entropy(*arrays, *given).loss, (0, 1, 2))(x, w, b)
     jax.tree.map(np.testing.assert_array_equal, value(x), value(x.at[2].set(jnp.nan)))
     assert not np.any(value(x)[1][0][2])
 
 
-def test_a_row_that_is_not_finite_is_not_hidden():
+def test_a_nonfinite_row_gives_a_nonfinite_loss():
     (x, w, b), given = drawn(True)
     assert np.isnan(cross_entropy(x.at[3].set(jnp.nan), w, b, *given).loss)
 
 
-def test_scores_that_are_all_alike_are_not_right():
+def test_equal_logits_are_not_a_correct_prediction():
     alike = cross_entropy(jnp.zeros((2, D)), jnp.ones((D, V)), None, jnp.array([0, 4]), jnp.ones(2))
     assert not alike.right.any()
     np.testing.assert_allclose(alike.nats, np.log(V))
 
 
-def test_half_precision_is_summed_in_single():
+def test_half_precision_is_summed_in_float32():
     arrays, given = drawn(True, jnp.bfloat16)
     given = given[0], given[1].astype(jnp.float32)
     found, slopes = jax.value_and_grad(lambda arrays: cross_entropy(*arrays, *given).loss)(arrays)

@@ -99,7 +99,7 @@ def learned_of(feature, rng):
 @every
 @pytest.mark.parametrize("side", ["query", "key"])
 @pytest.mark.usefixtures("x64")
-def test_a_feature_is_its_equation_and_of_the_dimension_it_states(name, side):
+def test_every_feature_map_equals_its_equation_and_declares_its_dimension(name, side):
     feature, rng = FEATURES[name], np.random.default_rng(0)
     x, i = rng.normal(size=(T, K)), np.arange(T) + 3
     learned = learned_of(feature, rng)
@@ -110,20 +110,20 @@ def test_a_feature_is_its_equation_and_of_the_dimension_it_states(name, side):
 
 
 @every
-def test_learned_arrays_start_with_the_shapes_they_state(name):
+def test_initial_parameters_have_their_declared_shapes(name):
     start = FEATURES[name].initial(jax.random.key(0), K)
     assert {n: a.shape for n, a in start.items()} == {n: (K,) * len(s) for n, s in FEATURES[name].learned.items()}
 
 
 @every
-def test_signed_are_those_of_which_a_feature_may_be_negative(name):
+def test_signed_is_declared_if_a_feature_can_be_negative(name):
     feature = FEATURES[name]
     x = jnp.asarray(np.random.default_rng(0).standard_normal((64, K)))
     rows = feature.query(x, jnp.arange(64), **feature.initial(jax.random.key(0), K)).rows
     assert bool((rows < 0).any()) == feature.signed
 
 
-def test_where_learned_maps_start():
+def test_initial_values_of_learned_maps():
     x = np.random.default_rng(1).normal(size=(200, 32))
     hedgehog = FEATURES["hedgehog"].initial(jax.random.key(0), 32)
     np.testing.assert_array_equal(hedgehog["query_w"], np.eye(32))
@@ -151,7 +151,7 @@ def sides_back(feature, x):
 
 
 @every
-def test_float16_rows_are_mapped_in_float32(name):
+def test_float16_rows_are_computed_in_float32(name):
     feature = FEATURES[name]
     learned = feature.initial(jax.random.key(0), K)
     # Their squares are beyond float16, and their exponentials below it.
@@ -160,7 +160,7 @@ def test_float16_rows_are_mapped_in_float32(name):
 
 
 @pytest.mark.parametrize("name", [n for n, feature in FEATURES.items() if feature.scaled])
-def test_a_scaled_row_has_largest_feature_one_however_large_it_is(name):
+def test_the_largest_feature_of_a_scaled_row_is_one(name):
     feature = FEATURES[name]
     x = jnp.array([[1e4, -2e4, 5.0, 0.0], [-90, -91, -92, -93.0]])
     mapped = feature.key(x, np.arange(2), **feature.initial(jax.random.key(0), K))
@@ -185,7 +185,7 @@ def test_hedgehog_by_hand_has_a_sum_over_each_half():
 
 
 @pytest.mark.usefixtures("x64")
-def test_what_the_field_has_functions_for_is_what_pytorch_makes_of_it():
+def test_feature_maps_equal_the_functions_of_pytorch():
     torch = pytest.importorskip("torch")
     F, rng = torch.nn.functional, np.random.default_rng(4)
     x, i = rng.normal(size=(T, K)), np.arange(T)
@@ -252,7 +252,7 @@ def test_rebased_adds_its_epsilon_to_the_variance():
     np.testing.assert_allclose(of(q @ k.T), [[0.72**2]], rtol=1e-12)
 
 
-def test_rebased_has_the_authors_epsilon_and_older_runs_theirs():
+def test_rebased_has_the_published_epsilon_and_older_runs_keep_theirs():
     assert Rebased().epsilon == 1e-5
     written = serialize.write(Rebased())
     del written["fields"]["epsilon"]
@@ -332,7 +332,7 @@ def test_random_features_are_the_same_in_every_precision():
     np.testing.assert_allclose(narrow, wide, rtol=1e-5)
 
 
-def test_what_cannot_work_is_refused():
+def test_invalid_fields_are_refused():
     for refused in (
         lambda: Dpfp(nu=0),
         lambda: Favor(m=0),

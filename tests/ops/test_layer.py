@@ -39,7 +39,7 @@ def test_gelu_exact_and_approximate():
     assert 1e-4 < np.abs(gelu(x) - tanh).max() < 5e-4
 
 
-def test_norms_and_activations_are_pytorchs():
+def test_norms_and_activations_equal_pytorch():
     torch = pytest.importorskip("torch")
     F, rng = torch.nn.functional, np.random.default_rng(0)
     x, scale, shift = rng.normal(size=(5, 8)), rng.normal(size=8), rng.normal(size=8)
@@ -56,7 +56,7 @@ def test_norms_and_activations_are_pytorchs():
         np.testing.assert_allclose(found, other.numpy(), atol=1e-12)
 
 
-def test_unit_rows_have_a_norm_of_one_but_for_epsilon():
+def test_l2_normalized_rows_have_norm_one_up_to_epsilon():
     """By hand: 3-4-5; and 3-4-5 in ten-thousandths beside ε = 7.5e-7, ‖x‖² + ε = 1e-6, which is 0.3, 0.4."""
     np.testing.assert_allclose(l2_normalize(jnp.array([[3.0, 4.0]])), [[0.6, 0.8]], rtol=1e-15)
     np.testing.assert_allclose(
@@ -64,7 +64,7 @@ def test_unit_rows_have_a_norm_of_one_but_for_epsilon():
     )
 
 
-def test_dropout_keeps_the_mean_and_without_a_key_everything():
+def test_dropout_keeps_the_mean_and_is_off_without_a_key():
     x = jnp.ones(20000)
     y = dropout(x, 0.25, jax.random.key(0))
     assert set(np.unique(y)) == {0.0, 1 / 0.75}

@@ -15,7 +15,7 @@ def drawn(seed=0):
     return [jnp.asarray(rng.normal(size=s)) for s in ((M, V), (T, M), (T, M), (T, V))]
 
 
-def test_a_chunk_is_the_recurrence():
+def test_a_chunk_equals_the_recurrence():
     state, q, k, v = map(np.asarray, drawn())
     pairs, all_ = np.tril(np.ones((T, T), bool)), np.ones(T, bool)
     y, after = linear.chunk(*drawn(), pairs, all_, all_, np.array(True))
@@ -25,7 +25,7 @@ def test_a_chunk_is_the_recurrence():
     np.testing.assert_allclose(after, state, atol=1e-12)
 
 
-def test_a_chunk_weighs_what_reaches_it():
+def test_a_chunk_weights_the_incoming_state():
     state, q, k, v = drawn()
     rng = np.random.default_rng(1)
     pairs, sees, stays = (jnp.asarray(rng.normal(size=s)) for s in ((T, T), (T,), (T,)))
@@ -48,7 +48,7 @@ def reach_of(keep, run, before=0):
 @pytest.mark.parametrize(
     ("keep", "run"), [([1] * 5, [0] * 5), ([0, 1, 1, 0, 1], [0] * 5), ([1, 1, 0, 1, 1], [0, 0, 0, 1, 1])]
 )
-def test_scaled_keys_are_those_of_their_true_size_up_to_a_factor_a_query(keep, run):
+def test_scaled_keys_equal_unscaled_keys_up_to_one_factor_per_query(keep, run):
     state, q, k, v = drawn()
     scale, peak = jnp.asarray(np.random.default_rng(2).normal(size=T) * 3), jnp.asarray(1.5)
     reach = reach_of(keep, run)
@@ -66,7 +66,7 @@ def test_scaled_keys_are_those_of_their_true_size_up_to_a_factor_a_query(keep, r
     np.testing.assert_allclose(after * jnp.exp(after_peak), plain_after, atol=1e-12)
 
 
-def test_scales_of_any_size_and_of_later_keys_are_harmless():
+def test_scales_of_any_size_and_of_later_keys_change_nothing():
     scale = jnp.array([-1e9, 3e9, 0.0, -1e9, 1e9])
     reach = reach_of([1] * 5, [0] * 5)
     weights, peak = linear.relative_visibility(scale, jnp.asarray(linear.NO_SCALE), reach)
@@ -77,7 +77,7 @@ def test_scales_of_any_size_and_of_later_keys_are_harmless():
     assert not np.any(linear.relative_visibility(scale, peak, reach_of([0] * 5, [0] * 5))[0].pairs)
 
 
-def test_fading_is_relative_to_the_largest_allowed():
+def test_rescaling_is_relative_to_the_largest_allowed_key():
     scale = jnp.array([0.0, 2.0, 900.0])
     allowed = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 0]], bool)
     faded = linear.relative_decay(scale, allowed)
@@ -85,7 +85,7 @@ def test_fading_is_relative_to_the_largest_allowed():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_share_of_next_to_nothing_is_zero_and_its_gradient_finite(dtype):
+def test_a_negligible_weight_is_zero_with_a_finite_gradient(dtype):
     total = jnp.array([[0.0], [1e-310], [3e-38], [-1e-35], [2e-30], [-2.0]]).astype(dtype)
     # Of values near three: the numerator is as small as the denominator.
     y, back = jax.vjp(linear.divide_by_total, total * jnp.full((1, 4), 3, dtype), total)
@@ -97,7 +97,7 @@ def test_a_share_of_next_to_nothing_is_zero_and_its_gradient_finite(dtype):
     assert not any(np.any(g[~counted]) for g in gradients)
 
 
-def test_the_column_of_ones_carries_the_sum():
+def test_a_column_of_ones_gives_the_denominator():
     _, q, k, v = drawn()
     q, k = jnp.abs(q), jnp.abs(k)
     y = linear.normalise(q @ linear.sum_outer_products(k, linear.append_ones(v)))

@@ -20,14 +20,14 @@ each = pytest.mark.parametrize("name", PLACES)
 
 
 @each
-def test_a_list_says_what_its_table_says(name):
+def test_an_edge_list_equals_its_dense_mask(name):
     i, j = PLACES[name]
     for mask, table in ((MASK, Edges(ADJACENCY)), (~MASK & Causal(), ~Edges(ADJACENCY) & Causal())):
         np.testing.assert_array_equal(mask(i, j), table(i, j))
 
 
 @each
-def test_seen_is_told_by_the_edges(name):
+def test_reachable_follows_from_the_edges(name):
     i, j = PLACES[name]
     pairs = np.asarray(Edges(ADJACENCY)(i, j))
     for seen in (MASK.reachable(i, j), jax.jit(lambda mask: mask.reachable(i, j))(MASK)):
@@ -36,7 +36,7 @@ def test_seen_is_told_by_the_edges(name):
 
 
 @each
-def test_rows_are_where_the_edges_lie_in_a_call(name):
+def test_rows_are_positions_in_a_call(name):
     i, j = PLACES[name]
     if name in ("beyond", "twice"):
         assert MASK.rows(i, j) is None
@@ -49,12 +49,12 @@ def test_rows_are_where_the_edges_lie_in_a_call(name):
         np.testing.assert_array_equal(pairs, np.asarray(Edges(ADJACENCY)(i, j)))
 
 
-def test_an_edge_given_twice_is_named():
+def test_a_duplicate_edge_is_refused_by_name():
     with pytest.raises(ValueError, match=r"the edge \(3, 1\) is given twice"):
         EdgeList(np.array([0, 3, -1, 3, -1]), np.array([1, 1, 2, 1, 2]))
 
 
-def test_no_edge_at_all():
+def test_an_empty_edge_list():
     mask = EdgeList(np.zeros(0, np.int32), np.zeros(0, np.int32))
     assert not np.asarray(mask(np.arange(3), np.arange(2))).any()
     assert [len(x) for x in mask.rows(np.arange(3), np.arange(2))] == [0, 0]

@@ -53,7 +53,7 @@ each = pytest.mark.parametrize("name", MASKS)
 
 
 @each
-def test_a_mask_says_what_its_words_say(name):
+def test_masks_equal_their_definitions(name):
     mask, allowed = MASKS[name]
     expected = [[bool(allowed(i, j)) for j in J] for i in I]
     np.testing.assert_array_equal(mask(jnp.asarray(I), jnp.asarray(J)), expected)
@@ -61,7 +61,7 @@ def test_a_mask_says_what_its_words_say(name):
 
 @each
 @pytest.mark.parametrize("place", [np.asarray, jnp.asarray])
-def test_seen_are_rows_and_columns_with_anything_allowed(name, place):
+def test_reachable_are_rows_and_columns_with_an_allowed_pair(name, place):
     mask, _ = MASKS[name]
     array = np.asarray(mask(I, J))
     for seen in (mask.reachable(place(I), place(J)), jax.jit(lambda i, j: mask.reachable(i, j))(I, J)):
@@ -70,7 +70,7 @@ def test_seen_are_rows_and_columns_with_anything_allowed(name, place):
 
 
 @pytest.mark.parametrize("mask", [Causal() & Window(3, 1), Dilated(700) & ~Causal(), Window(2, 2) & Keys(500)])
-def test_seen_is_told_by_blocks_where_pairs_are_many(mask):
+def test_reachable_is_computed_by_blocks_for_many_pairs(mask):
     i, j = np.arange(40, 1240), np.arange(1300)
     pairs = np.asarray(mask(i, j))
     for seen in (mask.reachable(i, j), mask.reachable(jnp.asarray(i), jnp.asarray(j))):
@@ -79,7 +79,7 @@ def test_seen_is_told_by_blocks_where_pairs_are_many(mask):
 
 
 @each
-def test_what_it_says_of_a_block_is_true(name):
+def test_block_status_is_correct(name):
     mask, _ = MASKS[name]
     whole = np.asarray(mask(np.arange(8), np.arange(8)))
     for i0, i1, j0, j1 in itertools.product((0, 2, 3), (4, 8), (0, 1, 5), (6, 8)):
@@ -88,7 +88,7 @@ def test_what_it_says_of_a_block_is_true(name):
         assert said is None or (block == said).all()
 
 
-def test_blocks_are_told_empty_and_full_where_formulas_say_so():
+def test_empty_and_full_blocks_are_found_by_formulas():
     assert [Causal().over(4, 8, j, j + 4) for j in (0, 4, 8)] == [True, None, False]
     assert [Window(3, 2).over(4, 6, *j) for j in ((0, 2), (2, 4), (4, 6), (4, 7), (7, 9))] == [
         False,
@@ -121,7 +121,7 @@ def test_a_mask_is_a_pytree_and_jits(name):
     np.testing.assert_array_equal(jax.jit(lambda mask: mask(i, j))(mask), mask(i, j))
 
 
-def test_what_depends_on_keys_alone_says_so():
+def test_masks_that_depend_on_keys_alone_declare_it():
     assert (Keys(3) | Prefix(2)).keys_only
     assert (~Keys(3)).keys_only
     assert not (Keys(3) & Causal()).keys_only
@@ -141,7 +141,7 @@ def test_sizes_below_one_are_refused_by_name(make):
         make()
 
 
-def test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end():
+def test_indices_outside_an_array_are_neither_clamped_nor_counted_from_the_end():
     i, j = jnp.array([0, 2, -1, 9]), jnp.array([0, -1, 2, 9])
     ids = jnp.array([4, 4, 4])
     inside = np.array([[1, 0, 1, 0], [1, 0, 1, 0], [0] * 4, [0] * 4], bool)
@@ -150,7 +150,7 @@ def test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end(
     np.testing.assert_array_equal(KeyPadding(jnp.ones(3, bool))(i, j), np.tile(inside[0], (4, 1)))
 
 
-def test_an_adjacency_of_numbers_is_negated_as_truth():
+def test_a_numeric_adjacency_is_negated_as_boolean():
     i = jnp.arange(3)
     np.testing.assert_array_equal((~Edges(jnp.eye(3, dtype=jnp.int32)))(i, i), ~np.eye(3, dtype=bool))
 
@@ -171,7 +171,7 @@ for make in made:
     assert told.splitlines() == [f"{field} must be an array, got list; use numpy.array" for field in fields]
 
 
-def test_a_mask_of_ones_own_may_be_written_with_jax():
+def test_user_masks_may_use_jax():
     """Positions are known while tracing; a formula in jax's functions answers them there as anywhere."""
 
     @pytree
@@ -190,6 +190,6 @@ def test_a_mask_of_ones_own_may_be_written_with_jax():
         np.testing.assert_array_equal(said[1], pairs.any(axis=0))
 
 
-def test_what_is_no_mask_does_not_compose():
+def test_only_masks_compose():
     with pytest.raises(TypeError):
         Causal() & None

@@ -11,7 +11,7 @@ I = np.arange(5, dtype=np.int32)
 
 
 @pytest.mark.parametrize("feature", [EluPlusOne(), Dpfp(), Taylor(), Hedgehog(), Favor(m=3), Cosformer()], ids=str)
-def test_it_is_the_map_of_the_first_components(feature):
+def test_it_applies_the_map_to_the_first_components(feature):
     x = jax.random.normal(jax.random.key(0), (5, 8))
     narrow = Narrow(feature, 3)
     learned = narrow.initial(jax.random.key(1), 8)
@@ -26,14 +26,14 @@ def test_it_is_the_map_of_the_first_components(feature):
     assert {name: value.shape for name, value in learned.items()} == sizes
 
 
-def test_what_lies_behind_them_has_no_gradient():
+def test_other_components_have_no_gradient():
     total = lambda x: jnp.sum(Narrow(EluPlusOne(), 2).query(x, I).rows)
     gradient = jax.grad(total)(jnp.ones((5, 4)))
     np.testing.assert_array_equal(gradient[:, 2:], 0)
     assert (gradient[:, :2] != 0).all()
 
 
-def test_what_it_is_bound_to_is_the_maps():
+def test_its_length_is_that_of_the_map():
     narrow = Narrow(Cosformer(length=4), 2)
     with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         narrow.fit(5)

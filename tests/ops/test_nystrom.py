@@ -12,7 +12,7 @@ def softmax(scores):
     return jax.nn.softmax(scores, axis=1)
 
 
-def test_segments_are_as_long_as_each_other_and_count_kept_tokens_alone():
+def test_segments_are_equally_long_and_count_only_kept_tokens():
     every, at = jnp.ones(7, bool), jnp.arange(7, dtype=jnp.int32)
     np.testing.assert_array_equal(segments(every, at, 3), [0, 0, 0, 1, 1, 2, 2])
     np.testing.assert_array_equal(segments(every, at, 7), np.arange(7))
@@ -23,13 +23,13 @@ def test_segments_are_as_long_as_each_other_and_count_kept_tokens_alone():
     np.testing.assert_array_equal(segments(keep & False, at, 2), [-1] * 7)
 
 
-def test_the_mean_of_each_segment_and_zero_for_an_empty_one():
+def test_means_of_segments_and_zero_for_an_empty_one():
     x = jnp.array([[1.0, 2], [3, 4], [5, 9], [7, 7]])
     found = means(x, jnp.array([0, 0, 2, -1], jnp.int32), 3)
     np.testing.assert_allclose(found, [[2, 3], [0, 0], [5, 9]])
 
 
-def test_it_comes_to_the_inverse_and_each_singular_value_by_its_own_recurrence():
+def test_it_converges_to_the_inverse_as_each_singular_value_does():
     a = softmax(3 * jnp.eye(6) + jax.random.normal(jax.random.key(0), (6, 6)))
     np.testing.assert_allclose(pseudo_inverse(a, 12), np.linalg.inv(a), atol=1e-9)
     for steps in (1, 3, 6):

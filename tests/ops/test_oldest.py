@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("installed", [(0, 10, 1), (0, 9, 2), (0, 4, 35)])
-def test_an_older_one_is_refused_in_a_line(installed, monkeypatch):
+def test_an_older_jax_is_refused_in_one_line(installed, monkeypatch):
     monkeypatch.setattr(jax, "__version_info__", installed)
     found = ".".join(map(str, installed))
     with pytest.raises(OldJaxError) as refused:
@@ -26,11 +26,11 @@ def test_an_older_one_is_refused_in_a_line(installed, monkeypatch):
 
 
 @pytest.mark.parametrize("installed", [(0, 10, 2), (0, 11, 0), (1, 0, 0)])
-def test_a_newer_one_is_taken(installed):
+def test_a_newer_jax_is_accepted(installed):
     require(installed)
 
 
-def test_it_is_the_one_that_the_project_and_the_notebooks_ask_for():
+def test_it_is_the_version_in_pyproject_and_notebooks():
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     oldest = ".".join(map(str, OLDEST))
     assert f"jax>={oldest}" in asked

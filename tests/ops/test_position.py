@@ -44,7 +44,7 @@ def test_products_of_sinusoids_depend_on_the_distance_alone():
         np.testing.assert_allclose(np.diagonal(products, distance), expected, atol=1e-10)
 
 
-def test_products_of_turned_vectors_depend_on_the_distance_alone_and_norms_are_kept():
+def test_products_of_rotated_vectors_depend_on_the_distance_alone_and_norms_are_kept():
     q, k = same_vector(30)
     i = jnp.arange(30, dtype=I32)
     products = rotary(q, i) @ rotary(k, i).T
@@ -55,14 +55,14 @@ def test_products_of_turned_vectors_depend_on_the_distance_alone_and_norms_are_k
     np.testing.assert_allclose(jnp.linalg.norm(rotary(q, i), axis=1), jnp.linalg.norm(q, axis=1), atol=1e-12)
 
 
-def test_half_precision_angles_are_taken_in_single():
+def test_half_precision_angles_are_computed_in_float32():
     i = jnp.array([1000], I32)
     np.testing.assert_allclose(
         sinusoidal(i, 4, jnp.bfloat16).astype(jnp.float64), sinusoidal(i, 4, jnp.float64), atol=4e-3
     )
 
 
-def test_xpos_is_rotary_whose_products_fade_by_zeta_to_the_distance():
+def test_xpos_is_rotary_with_products_scaled_by_zeta_to_the_distance():
     (q, k), i = same_vector(40), np.arange(40, dtype=np.int32)
     products = np.asarray(xpos(q, i, 1, scale=8.0) @ xpos(k, i, -1, scale=8.0).T)
     pairs = np.asarray(rotary(q, i)).reshape(40, 4, 2), np.asarray(rotary(k, i)).reshape(40, 4, 2)
@@ -77,7 +77,7 @@ def test_xpos_is_rotary_whose_products_fade_by_zeta_to_the_distance():
 
 # The angle of position 18,000 has an ulp of 1e-3 in float32: what is shown here is that the factors fit.
 @pytest.mark.parametrize(("dtype", "digits"), [("float32", 1e-2), ("bfloat16", 3e-2), ("float16", 1e-2)])
-def test_xpos_is_finite_and_right_to_the_end_of_its_reach_and_nan_beyond(dtype, digits):
+def test_xpos_is_accurate_within_its_length_and_nan_beyond(dtype, digits):
     reach = xpos_max_length(dtype)
     q, k = same_vector(2)
     q, k = (x.astype(dtype).astype(jnp.float64) for x in (q, k))
@@ -122,7 +122,7 @@ def test_t5_buckets_are_those_of_its_rule(settings):
     assert {int(found.min()), int(found.max())} == {0, settings[0] - 1}
 
 
-def test_shaws_terms_are_the_sums_over_all_pairs():
+def test_shaw_terms_equal_sums_over_all_pairs():
     rng = np.random.default_rng(0)
     T, S, K, c = 3, 7, 4, 2
     q, keys, values = rng.normal(size=(T, K)), rng.normal(size=(2 * c + 1, K)), rng.normal(size=(2 * c + 1, 5))
@@ -138,7 +138,7 @@ def test_shaws_terms_are_the_sums_over_all_pairs():
     np.testing.assert_allclose(relative_values(jnp.asarray(weights), jnp.asarray(values), rows), mixed, atol=1e-12)
 
 
-def test_a_grid_is_read_row_by_row_and_each_half_tells_one_of_its_sides():
+def test_a_grid_is_in_row_major_order_and_each_half_encodes_one_axis():
     i = jnp.arange(12, dtype=I32)
     p = sinusoidal_2d(i, 8, 4, jnp.float64)
     np.testing.assert_allclose(p[6, :4], sinusoidal(jnp.array([1], I32), 4, jnp.float64)[0], atol=1e-12)
@@ -153,7 +153,7 @@ def test_a_grid_is_read_row_by_row_and_each_half_tells_one_of_its_sides():
     np.testing.assert_allclose(jnp.linalg.norm(rotary_2d(q, i, 4), axis=1), jnp.linalg.norm(q, axis=1), atol=1e-12)
 
 
-def test_a_normalised_grid_is_detrs():
+def test_a_normalized_grid_equals_that_of_detr():
     """Number by number, as DETR counts: from 1, over how many there are, times 2π."""
     rows, columns, D, half = 3, 4, 8, 4
     found = sinusoidal_2d(jnp.arange(12, dtype=I32), D, columns, jnp.float64, rows)
@@ -170,7 +170,7 @@ def test_a_normalised_grid_is_detrs():
 
 
 @pytest.mark.parametrize("halves", [False, True])
-def test_pairs_that_turn_together_are_neighbours_or_of_two_halves(halves):
+def test_rotated_pairs_are_interleaved_or_of_two_halves(halves):
     """As complex numbers, pair by pair: multiplied by e^(i θ)."""
     (x,) = np.random.default_rng(0).normal(size=(1, 5, 8))
     found = np.asarray(rotary(jnp.asarray(x), jnp.arange(5, dtype=I32) + 3, 50.0, halves))
@@ -181,7 +181,7 @@ def test_pairs_that_turn_together_are_neighbours_or_of_two_halves(halves):
             np.testing.assert_allclose([found[t, one], found[t, other]], [turned.real, turned.imag], atol=1e-12)
 
 
-def test_the_path_of_a_flow_is_solved_to_fourth_order():
+def test_the_differential_equation_is_solved_to_fourth_order():
     # dp/dt = (p_1, −p_0 + t): p_0 = t − sin t, p_1 = 1 − cos t from the origin.
     flow = lambda t, p: jnp.stack([p[1], t - p[0]])
     errors = []

@@ -7,7 +7,7 @@ from jax.test_util import check_grads
 from attnlab.ops.precision import accumulation_dtype, divide, matmul, weighted_sum
 
 
-def test_sums_are_taken_in_float32_at_least():
+def test_accumulation_dtype_is_at_least_float32():
     assert [accumulation_dtype(d) for d in ("float16", "bfloat16", "float32", "float64", "int32")] == [
         "float32", "float32", "float32", "float64", "float32",
     ]  # fmt: skip

@@ -33,14 +33,14 @@ def draw(name, T=4, S=5):
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_every_score_is_its_equation_for_every_pair(name):
+def test_every_score_equals_its_equation_for_every_pair(name):
     q, k, learned = draw(name)
     held = {n: np.asarray(x) for n, x in learned.items()}
     expected = [[PAIRS[name](a, b, j, **held) for j, b in enumerate(np.asarray(k))] for a in np.asarray(q)]
     np.testing.assert_allclose(SCORES[name](q, k, **learned), expected, atol=1e-12)
 
 
-def test_scores_that_pytorch_has_functions_for_are_those():
+def test_scores_equal_the_functions_of_pytorch():
     torch = pytest.importorskip("torch")
     F = torch.nn.functional
     told = lambda x: torch.tensor(np.asarray(x))
@@ -61,7 +61,7 @@ def test_scores_that_pytorch_has_functions_for_are_those():
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_keys_are_scored_where_they_stand_and_a_bias_is_added(name):
+def test_scores_use_positions_of_keys_and_add_a_bias(name):
     q, k, learned = draw(name)
     j = jnp.array([4, 0, 6, 2, 1], jnp.int32)
     bias = jax.tree_util.Partial(lambda q, i, j: (i[:, None] - j[None, :]).astype(q.dtype))
@@ -81,13 +81,13 @@ def test_a_score_that_is_a_product_of_other_queries_and_keys_is_that_product(nam
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_half_precision_is_scored_in_single(name):
+def test_half_precision_scores_are_computed_in_float32(name):
     q, k, learned = draw(name)
     scores = SCORES[name](*(x.astype(jnp.bfloat16) for x in (q, k)), **learned)
     assert scores.dtype == jnp.float32
 
 
-def test_the_worked_sequence_to_sequence_attention():
+def test_the_published_worked_example_of_sequence_to_sequence_attention():
     state = jnp.array([[10.0, 5, 10]])
     encoded = jnp.array([[0.0, 1, 1], [5, 0, 1], [1, 1, 0], [0, 5, 1]])
     scores = dot(state, encoded)
@@ -109,7 +109,7 @@ def test_location_refuses_more_keys_than_it_learned_positions():
         location(q, k, **learned)
 
 
-def test_a_key_beyond_the_learned_positions_is_nan_and_harms_no_other():
+def test_a_key_beyond_the_learned_positions_is_nan_and_affects_no_other():
     q, k, learned = draw("location")
     j = jnp.array([0, 1, 2, 3, 9], jnp.int32)
 
@@ -132,7 +132,7 @@ def test_cosines_of_zero_and_of_faint_vectors_have_finite_gradients():
     assert np.isfinite(back(jnp.ones((1, 1)))[0])
 
 
-def test_no_hidden_vector_is_held_for_every_pair():
+def test_hidden_vectors_are_not_stored_for_all_pairs():
     T, S, H = 256, 256, 64
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((T, H), (S, H), (H, H), (H, H), (H,))]
     run = jax.grad(lambda *x: SCORES["additive"](*x).sum(), range(5))
@@ -140,5 +140,5 @@ def test_no_hidden_vector_is_held_for_every_pair():
     assert held < 4 * T * S * H
 
 
-def test_everything_learned_belongs_to_a_listed_score():
+def test_every_score_with_parameters_is_registered():
     assert set(LEARNED) <= set(SCORES.values())

@@ -23,7 +23,7 @@ def again():
         yield
 
 
-def test_it_is_the_function_and_its_gradient_lane_by_lane():
+def test_it_equals_the_function_and_its_gradient_per_lane():
     for keys in (None, jax.random.split(jax.random.key(0), 2)):
         found, expected = (
             jax.vmap(jax.value_and_grad(lambda x, s, key, f=f: f(x, s, key).sum()))(X, SCALE, keys)
@@ -33,7 +33,7 @@ def test_it_is_the_function_and_its_gradient_lane_by_lane():
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def test_lanes_are_a_loop():
+def test_lanes_run_in_a_loop():
     program = str(jax.make_jaxpr(jax.vmap(lambda x: serial(lambda x: x * x)(x)))(SCALE))
     assert "scan" in program
     one = str(jax.make_jaxpr(lambda x: serial(lambda x: x * x)(x))(SCALE))

@@ -30,13 +30,13 @@ def test_two_by_two_by_hand():
     np.testing.assert_allclose(found, [[p, 1 - p], [1 - p, p]], atol=1e-12)
 
 
-def test_columns_of_a_rectangle_share_its_rows_alike():
+def test_columns_of_a_rectangle_have_equal_sums():
     s = balance(jax.random.normal(jax.random.key(0), (2, 5)), *every(2, 5), 60)
     np.testing.assert_allclose(s.sum(axis=1), np.ones(2), atol=1e-12)
     np.testing.assert_allclose(s.sum(axis=0), np.full(5, 2 / 5), atol=1e-10)
 
 
-def test_what_does_not_count_has_no_part():
+def test_masked_entries_are_zero():
     scores = jax.random.normal(jax.random.key(0), (4, 5))
     rows, columns = jnp.array([1, 0, 1, 1], bool), jnp.array([1, 1, 0, 1, 0], bool)
     spoilt = jnp.where(rows[:, None] & columns[None, :], scores, 1e300)

@@ -20,7 +20,7 @@ def worked():
     return x @ w_q, x @ w_k, x @ w_v, jnp.ones((3, 3), bool)
 
 
-def test_the_worked_self_attention_to_every_digit():
+def test_the_published_worked_example_of_self_attention():
     q, k, v, allowed = worked()
     np.testing.assert_array_equal(dot(q, k), [[2, 4, 4], [4, 16, 12], [4, 12, 10]])
     weights = masked_softmax(dot(q, k), allowed)
@@ -41,7 +41,7 @@ def test_the_worked_self_attention_to_every_digit():
     np.testing.assert_allclose(weights @ v, y, atol=5e-9)
 
 
-def test_the_worked_self_attention_scaled():
+def test_the_published_worked_example_scaled():
     q, k, v, allowed = worked()
     y = [
         [1.86387420, 6.31937101, 1.70418870],
@@ -57,7 +57,7 @@ def test_shifting_a_row_of_scores_changes_nothing():
     np.testing.assert_allclose(masked_softmax(scores + 1000.0, allowed), masked_softmax(scores, allowed), atol=1e-12)
 
 
-def test_forbidden_scores_take_no_share_whatever_they_are():
+def test_masked_scores_have_no_weight_whatever_their_value():
     allowed = jnp.array([[True, False, True]])
     for bad in (np.nan, np.inf, -np.inf, 1e300):
         scores = jnp.array([[0.0, bad, 0.0]])
@@ -66,7 +66,7 @@ def test_forbidden_scores_take_no_share_whatever_they_are():
         np.testing.assert_allclose(gradient, [[0.25, 0, -0.25]])
 
 
-def test_a_row_with_nothing_allowed_is_zero_with_zero_gradient():
+def test_a_fully_masked_row_is_zero_with_zero_gradient():
     allowed = jnp.zeros((2, 3), bool)
     scores = jnp.array([[1.0, jnp.nan, jnp.inf], [0, 0, 0]])
     weights, back = jax.vjp(lambda s: masked_softmax(s, allowed), scores)
@@ -89,7 +89,7 @@ def test_scaling_makes_the_variance_of_a_score_one():
     assert float(jnp.var(scaled_dot(q, k))) == pytest.approx(1, rel=0.05)
 
 
-def test_half_precision_scores_are_summed_in_single():
+def test_half_precision_scores_are_summed_in_float32():
     scores = jnp.zeros((1, 4096), jnp.bfloat16)
     weights = masked_softmax(scores, jnp.ones((1, 4096), bool))
     assert weights.dtype == jnp.float32

@@ -21,7 +21,7 @@ class Other:
     n: int = field(default=3, metadata={"static": True})
 
 
-def test_it_is_taken_apart_and_put_together():
+def test_it_is_flattened_and_unflattened():
     leaves, structure = jax.tree.flatten(One(np.arange(2), 5))
     assert len(leaves) == 1
     assert jax.tree.unflatten(structure, ["any"]) == One("any", 5)
@@ -29,14 +29,14 @@ def test_it_is_taken_apart_and_put_together():
     assert hash(jax.tree.structure(One(1.0, 4))) == hash(jax.tree.structure(One(2.0, 4)))
 
 
-def test_classes_and_static_fields_are_told_apart():
+def test_classes_and_static_fields_are_distinguished():
     structure = jax.tree.structure
     assert structure(One(1.0)) == structure(One(2.0))
     assert structure(One(1.0)) != structure(Other(1.0))
     assert structure(One(1.0)) != structure(One(1.0, 4))
 
 
-def test_no_two_masks_are_one_to_a_jitted_function():
+def test_different_masks_are_different_to_jit():
     array = np.ones(4, bool)
     masks = [
         mask.Full(), mask.Causal(), mask.KeyPadding(array), mask.QueryPadding(array), mask.Dilated(2), mask.Global(2),
@@ -46,7 +46,7 @@ def test_no_two_masks_are_one_to_a_jitted_function():
     assert sum(a == b for a in structures for b in structures) == len(masks)
 
 
-def test_every_dataclass_of_arrays_in_the_attention_wing_is_told_apart():
+def test_every_dataclass_with_arrays_is_a_distinct_pytree():
     from pathlib import Path
 
     house = Path(__file__).parents[2] / "attnlab"

@@ -10,7 +10,7 @@ OBJECTS = [b"{}", b'{"a": 1}', b'{\n "a": "\xc3\xa9",\n "b": [1e-3, null]\n}']
 
 
 @pytest.mark.parametrize("content", OBJECTS)
-def test_a_sealed_object_is_json_with_its_digest_first_and_its_fields_as_before(content):
+def test_an_object_with_checksum_is_json_with_the_digest_first(content):
     found = with_checksum(content)
     assert is_broken(found) is None
     name, *_ = value = json.loads(found)

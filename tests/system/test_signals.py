@@ -50,7 +50,7 @@ def heard(monkeypatch):
         signal.signal(number, handler)
 
 
-def test_signals_are_collected_and_handlers_put_back():
+def test_signals_are_collected_and_handlers_restored():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with collected() as caught:
         os.kill(os.getpid(), signal.SIGTERM)

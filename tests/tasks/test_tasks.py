@@ -6,7 +6,7 @@ from attnlab.data.text.units import TokenizerSpec
 from attnlab.tasks import TASKS, Task
 
 
-def test_the_registry():
+def test_the_registry_of_tasks():
     assert list(TASKS) == [
         "dates", "reverse", "copy", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "shakespeare", "text",
         "associations", "recall", "induction", "listops", "pathfinder", "documents", "document-pairs", "trec", "sst2",

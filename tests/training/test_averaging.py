@@ -39,7 +39,7 @@ def test_the_steps_whose_models_are_averaged(train, steps):
     assert averaged_steps(train) == steps
 
 
-def test_more_models_than_there_are_steps_for_are_refused():
+def test_more_models_than_steps_are_refused():
     with pytest.raises(
         ValueError, match=r"train.average=31 must be at most 30, the number of models within .*=0.29 of .*=100"
     ):
@@ -47,13 +47,13 @@ def test_more_models_than_there_are_steps_for_are_refused():
 
 
 @pytest.mark.parametrize(("average", "share"), [(5, 1.0), (0, 0.1)])
-def test_older_runs_averaged_over_all_of_their_checkpoints(average, share):
+def test_older_runs_average_all_of_their_checkpoints(average, share):
     written = serialize.write(Train(average=average, average_span=1.0))
     del written["average_span"]
     assert serialize.read(written, Train).average_span == share
 
 
-def test_the_model_is_the_mean_of_them_and_training_goes_on_from_the_last(tmp_path):
+def test_the_model_is_the_mean_and_training_continues_from_the_last(tmp_path):
     fitted = train(tmp_path, [], THREE)
     alone = train(tmp_path / "alone", [], replace(THREE, average=0))
     # Adam falls by its rate a step, from 1: over 90, 95 and 100 steps by 95 of them in the mean.

@@ -22,7 +22,7 @@ def saved(tmp_path):
     return checkpoints
 
 
-def test_what_is_restored_is_what_was_saved(saved):
+def test_a_restored_state_equals_the_saved_one(saved):
     step, state, facts = saved.restore(STATE)
     assert (step, facts) == (3, {"seconds": 1.5})
     np.testing.assert_array_equal(state["w"], STATE["w"])
@@ -36,11 +36,11 @@ def test_the_last_few_are_kept(saved):
     assert saved.steps() == [5, 7]
 
 
-def test_nothing_saved_is_nothing_restored(tmp_path):
+def test_without_checkpoints_nothing_is_restored(tmp_path):
     assert Checkpoints(tmp_path / "none").restore(STATE) is None
 
 
-def test_every_flipped_bit_is_found_and_named_and_the_one_before_is_taken(saved, capsys):
+def test_every_flipped_bit_is_detected_and_the_previous_checkpoint_is_used(saved, capsys):
     saved.save(5, {**STATE, "step": jnp.int32(5)}, {})
     files = sorted(path for path in (saved.folder / "5").rglob("*") if path.is_file() and path.stat().st_size)
     assert len(files) > 2
@@ -55,7 +55,7 @@ def test_every_flipped_bit_is_found_and_named_and_the_one_before_is_taken(saved,
 
 
 @pytest.mark.parametrize("harm", ["missing", "more", "truncated"])
-def test_a_harmed_checkpoint_is_refused_by_name(saved, harm):
+def test_a_damaged_checkpoint_is_refused_by_name(saved, harm):
     path = next(
         path for path in (saved.folder / "3" / "state").rglob("*") if path.is_file() and path.stat().st_size > 4
     )

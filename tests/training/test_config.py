@@ -24,7 +24,7 @@ def test_lanes_are_every_seed_at_every_rate():
         ("steps", 2**31), ("learning_rate", 1e-39), ("learning_rate", (1e-3, 3.5e38)), ("seeds", -1),
     ],
 )  # fmt: skip
-def test_what_cannot_work_is_refused_naming_the_field(field, value):
+def test_invalid_values_are_refused_naming_the_field(field, value):
     with pytest.raises(ValueError, match=f"train.{field}="):
         Train(**{field: value})
 

@@ -37,7 +37,7 @@ for seeds in (8, 1, 6):
 
 
 @pytest.mark.parametrize("model", ["toy", pytest.param("transformer", marks=pytest.mark.slow)])
-def test_eight_devices_compute_what_one_computes(model):
+def test_eight_devices_equal_one_device(model):
     flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=8"
     environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     here = Path(__file__).parents[2]

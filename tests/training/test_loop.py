@@ -104,7 +104,7 @@ def test_a_signal_in_the_last_dispatch_is_raised_after_saving(tmp_path):
     assert done.memory_bytes > 0
 
 
-def test_the_seconds_of_a_step_hold_no_compilation(tmp_path):
+def test_the_time_of_a_step_excludes_compilation(tmp_path):
     fitted = train(tmp_path, [], config=replace(TRAIN, steps=1))
     assert 0 < fitted.seconds_per_step < fitted.compile_seconds / 4
 
@@ -144,7 +144,7 @@ def test_the_best_checkpoint_on_validation_is_kept_and_found(tmp_path):
     assert Checkpoints(tmp_path).best() == 4
 
 
-def test_a_disk_that_will_be_full_is_refused_before_the_first_step(tmp_path, monkeypatch):
+def test_insufficient_disk_space_is_refused_before_the_first_step(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10_000))
     with pytest.raises(
         CheckpointError, match=r"2 checkpoints of this run need 0\.\d MB, but its disk has only 0\.0 MB free"

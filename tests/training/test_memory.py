@@ -42,6 +42,6 @@ def test_other_errors_are_left_alone():
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")
 
 
-def test_an_array_that_no_machine_holds():
+def test_an_impossibly_large_array():
     with pytest.raises(OutOfMemoryError, match=r"train\.batch_size=64"), fitting(LANES, "training"):
         jax.numpy.ones((1 << 31, 1 << 15)).block_until_ready()

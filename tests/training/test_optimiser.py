@@ -80,7 +80,7 @@ def named(model):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_weight_decay_reaches_matrices_alone(name):
+def test_weight_decay_applies_to_matrices_only(name):
     for (path, last, old), (_, _, new) in zip(*map(named, lanes(MADE[name], TRAIN)), strict=True):
         assert (last in DECAYS) != (last in SPARED), path
         # θ − rate · decay · θ = θ · (1 − 0.1 · 0.5), or θ to the bit.
@@ -98,7 +98,7 @@ def test_decay_all_applies_to_every_parameter():
 
 
 @pytest.mark.parametrize(("weight_decay", "reached"), [(0.1, True), (0.0, False)])
-def test_older_runs_decayed_everything(weight_decay, reached):
+def test_older_runs_decay_every_parameter(weight_decay, reached):
     written = serialize.write(Train(weight_decay=weight_decay))
     del written["decay_all"]
     assert serialize.read(written, Train).decay_all is reached

@@ -47,7 +47,7 @@ def made():
     return Trainer(lambda key: {"w": jax.random.normal(key)}, Sums(), TRAIN)
 
 
-def test_one_program_trains_on_every_shape_without_its_padding():
+def test_padding_to_one_shape_does_not_change_training():
     """The same numbers as one step after the other, each compiled for its own shape."""
     weights, widths, trainer = trained(made(), [12])
     problem = Sums()
@@ -61,7 +61,7 @@ def test_one_program_trains_on_every_shape_without_its_padding():
         np.testing.assert_allclose(weights[n], state.model["w"], rtol=1e-5)
 
 
-def test_a_step_is_the_same_whatever_dispatch_it_is_in():
+def test_a_step_does_not_depend_on_its_dispatch():
     np.testing.assert_array_equal(trained(made(), [12])[0], trained(made(), [1, 2, 5, 6, 12])[0])
 
 

@@ -30,7 +30,7 @@ def start(seed=0, rate=0.1, train=TRAIN):
     return lane.start(create, train, jnp.uint32(seed), jnp.float32(rate))
 
 
-def test_a_step_equals_adam():
+def test_a_step_equals_adam_of_optax():
     before = start()
     after, metrics = lane.step(loss, TRAIN, before, batch())
     adam = optax.adam(0.1)
@@ -89,7 +89,7 @@ def test_a_part_of_a_model_can_have_its_own_learning_rate():
     np.testing.assert_allclose(after.model.slow["w"], -0.025, rtol=1e-5)
 
 
-def test_accumulated_parts_are_the_whole_batch():
+def test_accumulated_gradients_equal_the_whole_batch():
     whole, _ = lane.step(loss, TRAIN, start(), batch(8))
     parts, metrics = lane.step(
         loss, Train(steps=20, warmup=0, schedule="constant", clip=0.0, accumulate=4), start(), batch(8)
@@ -99,7 +99,7 @@ def test_accumulated_parts_are_the_whole_batch():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on(bad):
+def test_a_lane_that_diverges_is_frozen_and_others_continue(bad):
     states = jax.vmap(lambda seed: lane.start(create, TRAIN, seed, jnp.float32(0.1)))(jnp.arange(2, dtype=jnp.uint32))
     run = jax.vmap(lambda state, batch: lane.step(loss, TRAIN, state, batch))
     both = jax.tree.map(lambda x: jnp.stack([x, x]), batch())
@@ -144,7 +144,7 @@ def test_the_cosine_schedule_ends_at_its_final_rate():
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 4, 19, 20, 50])
-def test_no_step_is_taken_at_rate_zero(warmup):
+def test_the_learning_rate_is_never_zero(warmup):
     share = schedule(Train(steps=20, warmup=warmup, schedule="cosine"))
     assert all(share(step) > 0 for step in range(20))
 

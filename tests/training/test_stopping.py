@@ -35,13 +35,13 @@ def judged(train, *evaluations, higher=False, pretraining_steps=0):
     return state
 
 
-def test_a_lane_stops_where_it_reaches_the_target_and_its_neighbour_goes_on():
+def test_a_lane_stops_at_the_target_and_others_continue():
     state = judged(Train(target=0.1), [0.5, 0.2], [0.1, 0.2], [0.5, 0.2])
     np.testing.assert_array_equal(state.stopped, [20, -1])
     np.testing.assert_array_equal(judged(Train(target=0.9), [0.95, 0.5], higher=True).stopped, [10, -1])
 
 
-def test_a_lane_stops_after_so_many_evaluations_without_a_gain():
+def test_a_lane_stops_after_patience_evaluations_without_improvement():
     # An equal value is no gain, nor is one that is not a number; a gain starts the count again.
     state = judged(Train(patience=2), [3.0, 3.0], [3.0, 2.0], [np.nan, 2.0], [1.0, 1.0])
     np.testing.assert_array_equal(state.stopped, [30, -1])
@@ -153,7 +153,7 @@ class Valley(Falling):
 PATIENT = replace(CONFIG, target=None, patience=2)
 
 
-def test_a_lane_that_stops_goes_back_to_its_best_model(tmp_path):
+def test_a_stopped_lane_restores_its_best_model(tmp_path):
     fitted = train(tmp_path, [], PATIENT, problem=Valley())
     assert fitted.step == 60
     np.testing.assert_array_equal(fitted.state.stopped, [15, 60])
@@ -187,7 +187,7 @@ def test_a_lane_whose_metric_is_nan_keeps_its_last_model(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("stops", [(3, 8, 12), (50, 54)])
-def test_the_best_model_survives_an_interruption_bit_by_bit(tmp_path, stops):
+def test_the_best_model_survives_an_interruption_exactly(tmp_path, stops):
     whole = train(tmp_path / "whole", [], PATIENT, problem=Valley())
     for stop in stops:
         with pytest.raises(Interrupted):
@@ -198,7 +198,7 @@ def test_the_best_model_survives_an_interruption_bit_by_bit(tmp_path, stops):
 
 
 @pytest.mark.parametrize(("patience", "back"), [(3, False), (0, True)])
-def test_older_runs_kept_their_last_model(patience, back):
+def test_older_runs_keep_their_last_model(patience, back):
     written = serialize.write(Train(patience=patience))
     del written["restore_best"]
     assert serialize.read(written, Train).restore_best is back

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.shapes import Classes, Frames
 from attnlab.tasks.base.task import Row
 from attnlab.tasks.base.text_interface import Batch
+from attnlab.tasks.speech.collapse import collapse
 from attnlab.tasks.speech.spectrograms import spectrograms
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ EXAMINED = 50  # strings in an evaluation batch at most
 SILENCE = float(np.log(FLOOR))
 GAP = "·"  # the class of the silence between words, if there is any
 CAPTION = "Log-mel frames over time, with the spoken words above and the predicted words below"
-SHORTEST = 5  # consecutive frames of a class that make a word, if the positions of words are unknown
-PAUSE = 3  # consecutive frames of silence that separate two equal words
 
 
 class SpeechData(ClassificationData):
@@ -69,11 +67,8 @@ class SpeechData(ClassificationData):
         alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
         self.notes = (*notes, *absent(self.words, parts), *ambiguous(parts), *repeated(alike))
         self._gap = gap
-        self._strings: dict[str, Strings] = {}
-        self._names_of: dict[str, list[str]] = {}
-        for part in PARTS:
-            self._names_of[part] = [recordings.short(each) for each in parts[part]]
-            self._strings[part] = self._joined(part, parts[part])
+        self._names_of = {part: [recordings.short(each) for each in parts[part]] for part in PARTS}
+        self._strings = {part: self._joined(part, parts[part]) for part in PARTS}
         self._lengths = {part: each.lengths(task.speed * (part == "train")) for part, each in self._strings.items()}
         self._buckets = Buckets(self._lengths["train"], task.buckets)
         self._longest = int(max(rounded(lengths.max()) for lengths in self._lengths.values()))
@@ -234,11 +229,11 @@ class SpeechData(ClassificationData):
             return self._batch(part, np.array([n]), int(self._lengths[part][n]))
         if not text.strip():
             raise DataError(f"the input {text!r} must be the path of a wav file")
-        wave = waves.read(user_path(text))
-        found = self.mel(load_recording(wave, "", text, self.task.rate, self.mel.size).samples)
+        heard = load_recording(waves.read(user_path(text)), "", text, self.task.rate, self.mel.size)
+        found = self.mel(heard.samples)
         if (count := len(found)) > self._longest:
-            longest = self._longest * self.mel.step
-            raise DataError(f"{text} lasts {count * self.mel.step:.2f} s, but the model reads at most {longest:.2f} s")
+            seconds, most = (frames * self.mel.step for frames in (count, self._longest))
+            raise DataError(f"{text} lasts {seconds:.2f} s, but the model reads at most {most:.2f} s")
         # In a string of several words, the positions of the words are unknown.
         none = np.full((1, count), NONE, np.int32)
         piece = np.zeros_like(none) if self.task.digits == 1 else none
@@ -302,17 +297,3 @@ class SpeechData(ClassificationData):
         source = self._normal(frames if loudness is None else noisy(frames, loudness[:, None, None]))
         source = np.where(keep[..., None], source, 0)
         return {"source": source, "keep": keep, "label": label.astype(np.int32), "piece": piece}
-
-
-def collapse(label: list[int], gap: int | None = None) -> list[int]:
-    """Returns the classes of the runs of equal frames.
-
-    Runs of fewer than 5 frames are ignored, and equal neighbours become one class. The class `gap` separates neighbours
-    if its run has at least 3 frames, and is not part of the result.
-
-    >>> collapse([7] * 9 + [3] * 2 + [7] * 8 + [1] * 6), collapse([7] * 9 + [0] * 3 + [7] * 8, gap=0)
-    ([7, 1], [7, 7])
-    """
-    runs = [(name, len(list(run))) for name, run in groupby(label)]
-    kept = [name for name, count in runs if count >= (PAUSE if name == gap else SHORTEST)]
-    return [name for name, _ in groupby(kept) if name != gap]

@@ -9,7 +9,8 @@ from attnlab.data.text.units import Characters
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
 from attnlab.tasks.base.parts import sizes
-from attnlab.tasks.text.pairing import PairOptions, PairTask
+from attnlab.tasks.text.pair_task import PairTask
+from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
 
 

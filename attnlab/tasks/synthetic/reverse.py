@@ -8,7 +8,7 @@ from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import BLEU, EXACT_MATCH, bleu, exact_match
 from attnlab.tasks.base.parts import sizes
-from attnlab.tasks.text.pairing import PairTask
+from attnlab.tasks.text.pair_task import PairTask
 from attnlab.tasks.text.transduction import PairData
 
 METRICS = {"exact_match": EXACT_MATCH, "bleu": BLEU}

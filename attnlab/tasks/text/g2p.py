@@ -10,7 +10,8 @@ from attnlab.data.text.units import Characters, Words
 from attnlab.data.text.words import read_user_file
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import PHONEME_ERROR_RATE, WORD_ERROR_RATE, error_rates
-from attnlab.tasks.text.pairing import PairOptions, PairTask, halves, left_out, own_parts
+from attnlab.tasks.text.pair_task import PairTask, halves, left_out, own_parts
+from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
 
 

@@ -7,7 +7,7 @@ from attnlab.data.text import scan
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
-from attnlab.tasks.text.pairing import PairTask, own_parts
+from attnlab.tasks.text.pair_task import PairTask, own_parts
 from attnlab.tasks.text.transduction import PairData
 
 

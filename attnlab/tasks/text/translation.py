@@ -13,7 +13,8 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.headline import AUTO, METRICS, headline
 from attnlab.tasks.base.metrics import BLEU, BLEU_TOKENISED_LOWER, CHRF, bleu, bleu_tokenised_lower, by_length, chrf
 from attnlab.tasks.base.parts import paths
-from attnlab.tasks.text.pairing import PairOptions, PairTask, from_corpus
+from attnlab.tasks.text.pair_task import PairTask, from_corpus
+from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
 
 EDGES = (10, 15, 20)  # edges, in words of the source, of the groups for which scores are reported

@@ -27,6 +27,7 @@ from attnlab.tasks.base.shapes import Image
 from attnlab.tasks.base.task import Row, TaskData
 from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.vision.average_precision import Marks, average_precision
+from attnlab.tasks.vision.box_display import answer_text, box_pictures, box_text, query_names, shown
 from attnlab.tasks.vision.boxes import centred, corners
 from attnlab.tasks.vision.matching import Costs, costs
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 EXAMINED = 16  # images in an evaluation batch
 NONE = -1  # the label of a box that does not exist
-SURE = 0.5  # the smallest score of a box that is shown
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,10 @@ class DetectionData(TaskData):
             np.concatenate([np.asarray(answer[name]) for answer in answers]) for name in ("boxes", "label", "score")
         )
         for n, scene in enumerate(examined):
-            true = [_box(self.classes[kind], box) for kind, box in zip(scene.labels, scene.boxes, strict=True)]
-            sure = [m for m in np.argsort(-score[n], kind="stable") if score[n, m] >= SURE]
-            predicted = [_box(f"{self.classes[label[n, m]]} {score[n, m]:.3f}", boxes[n, m]) for m in sure]
+            true = [box_text(self.classes[kind], box) for kind, box in zip(scene.labels, scene.boxes, strict=True)]
+            predicted = [
+                box_text(f"{self.classes[label[n, m]]} {score[n, m]:.3f}", boxes[n, m]) for m in shown(score[n])
+            ]
             found.append(Row(scene.name, "; ".join(true) if known else None, "; ".join(predicted)))
         return found
 
@@ -218,13 +219,7 @@ class DetectionData(TaskData):
 
     def format_answer(self, answer: Batch) -> str:
         """Returns the predicted boxes, best first: the class, the score, and the position in percent of the sides."""
-        boxes, labels, scores = (np.asarray(answer[name])[0] for name in ("boxes", "label", "score"))
-        lines = []
-        for n in np.argsort(-scores, kind="stable"):
-            if scores[n] >= SURE:
-                left, top, right, bottom = (round(100 * float(edge)) for edge in boxes[n])
-                lines.append(f"{self.classes[labels[n]]} ({scores[n]:.0%}) at {left}-{right}, {top}-{bottom}")
-        return "; ".join(lines) or "nothing"
+        return answer_text(self.classes, answer)
 
     def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
         """Returns the normalised images."""
@@ -234,15 +229,10 @@ class DetectionData(TaskData):
         """Returns one image. Queries are numbered; the report names the class of those with a score of at least .5."""
         if answer is None:
             raise ValueError("an example of object detection needs the model's answer, which names the queries")
-        label, score = (np.asarray(answer[name])[0].tolist() for name in ("label", "score"))
-        numbers = [str(n) for n in range(1, len(label) + 1)]
-        named = [
-            f"{n} {self.classes[kind]}" if sure >= SURE else n
-            for n, kind, sure in zip(numbers, label, score, strict=True)
-        ]
+        numbers = [str(n) for n in range(1, np.asarray(answer["label"]).shape[1] + 1)]
         image = ImageAxis(*batch["image"].shape[1:3])
         axes = {"encoder": (image, image), "among": (numbers, numbers), "cross": (numbers, image)}
-        return ModelExample((self.model_inputs(batch)[0][0],), axes, rows=tuple(named))
+        return ModelExample((self.model_inputs(batch)[0][0],), axes, rows=query_names(self.classes, answer))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns no symbols, because an image has none."""
@@ -250,22 +240,7 @@ class DetectionData(TaskData):
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """Returns the images with the predicted boxes as solid lines and the true boxes as dotted lines."""
-        from attnlab.plotting import Box, grid
-
-        truth, found = corners(np.asarray(batch["boxes"])), np.asarray(answer["boxes"]).clip(0, 1)
-        drawn = []
-        for n, labels in enumerate(np.asarray(batch["label"])):
-            true = [Box(_four(truth[n, m]), "", int(labels[m]), True) for m in np.flatnonzero(labels >= 0)]
-            score, label = np.asarray(answer["score"])[n], np.asarray(answer["label"])[n]
-            sure = [int(m) for m in np.argsort(-score, kind="stable") if score[m] >= SURE]
-            # The name of a class is shown once, at its box with the highest score.
-            named = {label[m]: m for m in reversed(sure)}
-            name = lambda m, label=label, named=named: self.classes[label[m]] if named[label[m]] == m else ""
-            drawn.append(true + [Box(_four(found[n, m]), name(m), int(label[m])) for m in sure])
-        caption = (
-            f"Solid lines: predictions with a score of {SURE:.0%} or more; dotted lines: true boxes; colours: classes"
-        )
-        return {caption: grid(list(np.asarray(batch["image"])), [], drawn, columns=4, side=3.0)}
+        return box_pictures(self.classes, batch, answer)
 
     @property
     def vocabulary(self) -> dict[str, object]:
@@ -310,15 +285,6 @@ def _arrays(found: list[Scene], most: int) -> Batch:
     for n, scene in enumerate(found):
         boxes[n, : len(scene.boxes)], labels[n, : len(scene.boxes)] = centred(scene.boxes), scene.labels
     return {"image": np.stack([scene.image for scene in found]), "boxes": boxes, "label": labels}
-
-
-def _box(what: str, box: np.ndarray) -> str:
-    return " ".join([what, *(f"{float(edge):.4f}" for edge in box)])
-
-
-def _four(box: np.ndarray) -> tuple[float, float, float, float]:
-    left, top, right, bottom = map(float, box)
-    return left, top, right, bottom
 
 
 def _fingerprint(parts: Mapping[str, list[Scene]], *size: int) -> str:

@@ -20,7 +20,7 @@ def test_mel_is_1000_at_1000_hertz_and_is_inverted():
     assert mel(700) == pytest.approx(2595 * np.log10(2))
 
 
-def test_frames_lie_whole_in_the_sound():
+def test_frames_lie_within_the_sound():
     assert (MEL.size, MEL.hop, MEL.points) == (200, 80, 512)
     for samples, frames in ((0, 0), (199, 0), (200, 1), (279, 1), (280, 2), (1000, 11)):
         assert MEL.count(samples) == frames
@@ -65,7 +65,7 @@ def test_white_noise_of_variance_one_has_power_one_in_every_band():
     assert abs(power.mean() - 1) < 0.03
 
 
-def test_silence_is_the_floor_and_many_sounds_are_each_by_itself():
+def test_silence_is_the_floor_and_sounds_are_independent():
     assert (MEL(np.zeros(400, np.float32)) == np.float32(np.log(FLOOR))).all()
     sounds = RANDOM.standard_normal((3, 500)).astype(np.float32)
     np.testing.assert_allclose(MEL(sounds), np.stack([MEL(one) for one in sounds]), atol=1e-5)
@@ -73,11 +73,11 @@ def test_silence_is_the_floor_and_many_sounds_are_each_by_itself():
 
 
 @pytest.mark.parametrize("sizes", [{"rate": 50}, {"bands": 0}, {"step": 1e-5}])
-def test_frames_that_cannot_be_are_refused(sizes):
+def test_invalid_frames_are_refused(sizes):
     with pytest.raises(ValueError, match="a window must have at least 2 samples"):
         LogMel(**sizes)
 
 
-def test_bands_narrower_than_a_line_are_refused():
+def test_bands_narrower_than_a_frequency_bin_are_refused():
     with pytest.raises(ValueError, match="band 0 is narrower"):
         _ = LogMel(bands=250).filters

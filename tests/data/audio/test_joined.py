@@ -51,7 +51,7 @@ def test_a_string_is_its_recordings_and_silence_frame_for_frame():
         join_recordings([one, two], [1, 2, 1], 6, -9.0)
 
 
-def test_a_recording_is_varied_within_bounds_and_not_at_all():
+def test_augmentation_stays_within_bounds_and_can_be_off():
     piece = RANDOM.standard_normal((40, 6)).astype(np.float32)
     np.testing.assert_allclose(varied(RANDOM, piece, 0, 0), piece, atol=1e-6)
     lengths = {len(varied(RANDOM, piece, 0.25, 1)) for _ in range(200)}

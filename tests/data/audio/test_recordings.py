@@ -36,7 +36,7 @@ def test_the_current_folder_is_read_like_its_path(tmp_path, monkeypatch):
     assert [each.label for each in folder(".", 8000)[0]] == ["maybe", "yes"]
 
 
-def test_labels_that_look_alike_are_one(tmp_path):
+def test_labels_that_are_equal_in_nfc_are_one(tmp_path):
     for name in ("gru\u0308n/a.wav", "gr\u00fcn/b.wav", "gru\u0308n_c.wav"):
         put(tmp_path / name, tone(440, 8000))
     assert {each.label for each in folder(str(tmp_path), 8000)[0]} == {"gr\u00fcn"}
@@ -76,7 +76,7 @@ def test_all_rates_and_depths_are_converted(tmp_path):
         assert np.sqrt(np.mean(apart**2)) < 0.02
 
 
-def test_what_lies_above_half_the_rate_is_gone_and_the_rest_stays():
+def test_frequencies_above_half_the_rate_are_removed_and_others_kept():
     low, high = (tone(f, 32_000) / 8000 for f in (500, 9000))
     kept = resampled(Wave((low + high).astype(np.float32), 32_000), 8000)
     np.testing.assert_allclose(kept[200:-200], low[::4][200:-200], atol=5e-3)
@@ -84,7 +84,7 @@ def test_what_lies_above_half_the_rate_is_gone_and_the_rest_stays():
     assert resampled(Wave(same, 8000), 8000) is same
 
 
-def test_recordings_are_equally_loud_and_silence_stays_silent():
+def test_recordings_are_normalised_and_silence_stays_silent():
     sound = np.random.default_rng(0).standard_normal(500).astype(np.float32)
     for scale in (1e-2, 1, 30):
         found = level(scale * sound + 0.5)
@@ -152,7 +152,7 @@ def test_a_name_of_several_classes_is_refused():
     assert known({"train": [one("yes, sir"), one("no")]}) == ("no", "yes, sir")
 
 
-def test_a_recording_that_stands_in_several_classes_is_named():
+def test_a_recording_in_several_classes_is_named():
     one = lambda value, label, name: Recording(np.full(4, value, np.float32), label, f"{label}/{name}.wav")
     train = [one(1, "cat", "a"), one(1, "dog", "a"), one(2, "cat", "b"), one(2, "cat", "c"), one(3, "dog", "d")]
     assert ambiguous({"train": train, "valid": train[2:], "test": [train[1]]}) == (

@@ -7,7 +7,7 @@ import pytest
 from attnlab.data.audio import spoken
 
 
-def test_one_person_takes_the_place_of_the_official_split(monkeypatch):
+def test_one_speaker_can_be_held_out(monkeypatch):
     names = [f"{digit}_{who}_{n}.wav" for digit in "07" for who in ("lucas", "theo") for n in range(50)]
     monkeypatch.setattr(spoken, "RECORDINGS", SimpleNamespace(read=lambda: dict.fromkeys(names, b"")))
     monkeypatch.setattr(spoken.waves, "read", lambda content, path: spoken.waves.Wave(np.arange(400.0), 8000))

@@ -70,7 +70,7 @@ def test_a_file_and_its_bytes_are_the_same_and_other_chunks_are_passed_over(tmp_
         np.testing.assert_array_equal(waves.read(given_).samples, PARTS.astype(np.float32) / 2**15)
 
 
-def test_an_extensible_header_tells_the_same():
+def test_an_extensible_header_is_read_alike():
     body = struct.pack("<HHIIHH", 0xFFFE, 1, 8000, 16000, 2, 16) + struct.pack("<HHI", 22, 16, 4)
     body += b"\1\0\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71"
     found = waves.read(chunks((b"fmt ", body), (b"data", b"\0\x40")))

@@ -9,7 +9,7 @@ from attnlab.data.io.files import DataError
 GRAPH = graphs.drawn(60, 3, 0)
 
 
-def test_a_drawn_graph_is_a_graph_of_communities():
+def test_a_synthetic_graph_has_communities():
     edges, entries = GRAPH.edges, GRAPH.entries
     assert {(b, a) for a, b in edges.tolist()} == {(a, b) for a, b in edges.tolist()}
     assert len(np.unique(edges, axis=0)) == len(edges)
@@ -22,12 +22,12 @@ def test_a_drawn_graph_is_a_graph_of_communities():
     assert entries[:, 1].max() < GRAPH.features == 120
 
 
-def test_a_drawn_graph_is_a_function_of_its_seed():
+def test_a_synthetic_graph_is_a_function_of_its_seed():
     assert graphs.drawn(60, 3, 0).fingerprint == GRAPH.fingerprint != graphs.drawn(60, 3, 1).fingerprint
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1.0, 1e308])
-def test_values_are_shares_of_their_row_however_great(scale):
+def test_values_are_divided_by_their_row_sum(scale):
     entries = np.array([[0, 0], [0, 1], [2, 0]])
     values = graphs.shares(entries, np.array([1.0, -1.0, 1.5]) * scale, 3)
     np.testing.assert_allclose(values, [0.5, -0.5, 1.0], rtol=1e-3 if scale < 1e-300 else 1e-6)

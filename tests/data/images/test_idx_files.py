@@ -56,7 +56,7 @@ def test_a_folder_holds_a_file_for_each_part_a_plain_one_before_a_packed_one(tmp
         idx_files.read_user_images(str(tmp_path), "test")
 
 
-def test_what_is_missing_is_named(tmp_path):
+def test_missing_files_are_named(tmp_path):
     with pytest.raises(
         DataError, match=r"contains no IDX file train-images…; labels are read from .*; found: nothing$"
     ):
@@ -86,7 +86,7 @@ def test_what_is_missing_is_named(tmp_path):
         ([f"train-images-{n}.png" for n in range(9)], "train-images-0.png, .*, train-images-7.png, …"),
     ],
 )
-def test_a_folder_of_pictures_is_told_that_idx_files_are_read_and_of_which_names(tmp_path, names, there):
+def test_a_folder_of_pictures_is_refused_naming_the_expected_files(tmp_path, names, there):
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")

@@ -40,7 +40,7 @@ def turned(orientation):
         (saved(Image.new("L", (5, 4)), "GIF"), r"a\.png is damaged or not a JPEG or PNG: it begins with b'GIF87a"),
     ],
 )
-def test_an_image_that_would_be_misread_is_refused_with_and_without_boxes(tmp_path, content, words):
+def test_ambiguous_images_are_refused_with_and_without_boxes(tmp_path, content, words):
     (tmp_path / "a.png").write_bytes(content)
     with pytest.raises(DataError, match=words):
         photos.read(str(tmp_path / "a.png"), (4, 5, 1))
@@ -53,7 +53,7 @@ def test_an_opaque_upright_image_is_read(content):
     assert photos.opened(content, "a").size == (5, 4)
 
 
-def test_a_picture_in_a_file(tmp_path):
+def test_a_picture_is_read_from_a_file(tmp_path):
     pixels = drawn(1, (4, 5, 3))[0][0]
     Image.fromarray(pixels).save(tmp_path / "a.png")
     np.testing.assert_array_equal(photos.read(str(tmp_path / "a.png"), (4, 5, 3)), pixels)

@@ -7,7 +7,7 @@ from attnlab.data.io.files import DataError
 from tests.data.images.test_labelled import labelled
 
 
-def test_a_portion_is_of_every_class_and_the_seeds_own():
+def test_a_portion_has_every_class_and_depends_on_the_seed():
     labels = np.repeat([0, 1, 2], [100, 50, 3])
     rows = portion(labels, 0.1, 4)
     assert np.bincount(labels[rows]).tolist() == [10, 5, 1]
@@ -17,7 +17,7 @@ def test_a_portion_is_of_every_class_and_the_seeds_own():
     np.testing.assert_array_equal(portion(labels, 1.0, 5), np.arange(153))
 
 
-def test_what_is_held_out_is_not_trained_on():
+def test_held_out_images_are_not_in_training():
     whole = Labelled(np.arange(40, dtype=np.uint8).reshape(40, 1, 1, 1), np.arange(40, dtype=np.int32) % 4)
     left, held = divided(whole, 0.2)
     assert np.bincount(held.labels).tolist() == [2, 2, 2, 2]

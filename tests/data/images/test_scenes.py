@@ -42,7 +42,7 @@ def read(*lines, names=("a",), files=None):
     return scenes.scenes(files, names, rows(*lines), ("cat", "dog"), SIZE, "boxes.tsv")
 
 
-def test_a_box_is_in_shares_of_its_image_whatever_size_that_is_read_at():
+def test_a_box_is_relative_to_its_image_at_any_size():
     (scene,), changes = read(("a", 60, 40, "dog", 15, 10, 45, 40), ("a.jpg", 60, 40, "cat", 0, 0, 6, 4))
     assert scene.image.shape == (*SIZE, 3)
     assert scene.image.dtype == np.uint8
@@ -52,7 +52,7 @@ def test_a_box_is_in_shares_of_its_image_whatever_size_that_is_read_at():
     assert changes == {}
 
 
-def test_boxes_that_cannot_be_are_dropped_and_those_beyond_the_border_cut_off_each_counted_as_what_it_is():
+def test_invalid_boxes_are_dropped_and_boxes_beyond_the_border_clipped_with_counts():
     found = read(
         ("a", 60, 40, "dog", 48, -4, 72, 20),  # partly outside
         ("a", 60, 40, "dog", 5, 5, 5, 5),  # a point
@@ -84,7 +84,7 @@ def test_changes_are_counted_over_all_images():
 
 
 @pytest.mark.parametrize(("corners", "least"), [((0.25, 0.25, 0.75, 1), "0"), ((-0.01, 0, 0.5, 1), "-0.01")])
-def test_shares_of_the_sides_are_not_taken_for_pixels(corners, least):
+def test_relative_boxes_are_not_taken_for_pixels(corners, least):
     said = rf"^boxes.tsv: expected boxes in pixels, but all corners are in {least} … 1$"
     share = ("gone", 60, 40, "bird", *corners)
     with pytest.raises(DataError, match=said):
@@ -115,7 +115,7 @@ def test_an_invalid_line_is_named(line, said):
         read(line)
 
 
-def test_columns_stand_in_any_order_and_the_size_may_be_left_out():
+def test_columns_may_have_any_order_and_no_size():
     found = rows(("dog", 1, 2, 3, 4, "a"), head="label\txmin\tymin\txmax\tymax\timage")
     assert found == [Row(2, "a", "dog", (1, 2, 3, 4), ())]
     for head in ("image\tlabel\txmin\tymin\txmax", f"{HEAD}\tlabel", ""):
@@ -132,7 +132,7 @@ def test_separators_of_unicode_end_no_line():
     assert rows(("a", 60, 40, "cell\u2028x", 1, 2, 3, 4))[0].label == "cell\u2028x"
 
 
-def test_names_that_look_alike_are_one():
+def test_names_that_are_equal_in_nfc_are_one():
     line = ("Mu\u0308he", 60, 40, "gru\u0308n", 1, 2, 3, 4)
     assert rows(line)[0].label == "gr\u00fcn"
     for image, name in (("Mu\u0308he", "M\u00fche"), ("M\u00fche", "Mu\u0308he")):

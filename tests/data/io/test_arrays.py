@@ -67,7 +67,7 @@ kinds = st.one_of(
 
 
 @given(drawn.arrays(kinds, drawn.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)), st.booleans())
-def test_an_array_comes_back_as_it_was_saved(array, fortran):
+def test_a_saved_array_is_read_back(array, fortran):
     array = np.asarray(array, order="F" if fortran else "C")
     found = arrays.npy(saved(array))
     assert found.dtype == array.dtype.newbyteorder("=")
@@ -77,7 +77,7 @@ def test_an_array_comes_back_as_it_was_saved(array, fortran):
 
 
 @given(drawn.arrays(st.sampled_from([*arrays.IDX.values()]), drawn.array_shapes(max_dims=3, max_side=3)), st.booleans())
-def test_an_idx_file_comes_back_as_it_was_written(array, gzipped):
+def test_a_written_idx_file_is_read_back(array, gzipped):
     kind = next(n for n, dtype in arrays.IDX.items() if np.dtype(dtype) == array.dtype)
     content = idx_of(array, kind)
     found = arrays.idx(gzip.compress(content, mtime=0) if gzipped else content)
@@ -85,7 +85,7 @@ def test_an_idx_file_comes_back_as_it_was_written(array, gzipped):
     np.testing.assert_array_equal(found, array)
 
 
-def test_archives_come_back_from_bytes_and_from_a_file(tmp_path):
+def test_archives_are_read_from_bytes_and_from_a_file(tmp_path):
     both = {"edges": np.array([[0, 1], [1, 2]]), "names": np.array(["a", "böse"])}
     for save in (np.savez, np.savez_compressed):
         path = tmp_path / "graph.npz"
@@ -107,7 +107,7 @@ class Payload:
         return pytest.fail, ("unpickled",)
 
 
-def test_objects_are_refused_and_never_made():
+def test_object_arrays_are_refused_without_unpickling():
     objects = np.array([Payload()], dtype=object)
     refused(arrays.npy, saved(objects, allow_pickle=True), "elements of type '|O'")
     refused(arrays.npz, packed(**{"a.npy": saved(objects, allow_pickle=True)}), "elements of type")
@@ -121,7 +121,7 @@ NO_ELEMENTS = """'|O' 'O' '|V8' [('x','<f4')] '<f4,<f4' '(2,)<f4' '<M8[s]' '<f16
 
 
 @pytest.mark.parametrize("descr", NO_ELEMENTS.split())
-def test_only_numbers_and_text_of_one_width_are_elements(descr):
+def test_only_numbers_and_fixed_width_text_are_elements(descr):
     refused(arrays.npy, headed(fields(descr)), "expected numbers or fixed-width text")
 
 
@@ -145,7 +145,7 @@ def test_only_numbers_and_text_of_one_width_are_elements(descr):
         (f"({'1, ' * 33}6)", "an invalid shape"),
     ],
 )
-def test_a_shape_must_fit_the_bytes_that_are_there(shape, said):
+def test_a_shape_must_match_the_number_of_bytes(shape, said):
     refused(arrays.npy, headed(fields(shape=shape)), said)
 
 
@@ -171,7 +171,7 @@ def test_a_broken_header_is_refused_without_running_anything(header):
 
 
 @pytest.mark.parametrize("length", [0, 5, 8, 9, 11, 12, 40])
-def test_a_file_cut_anywhere_in_its_head_is_refused(length):
+def test_a_truncated_header_is_refused(length):
     refused(arrays.npy, saved(FLAT)[:length], "npy")
 
 
@@ -213,7 +213,7 @@ def test_an_idx_file_that_is_wrong_is_refused(content, said):
     refused(arrays.idx, content, said)
 
 
-def test_a_gzipped_bomb_is_refused(monkeypatch):
+def test_a_decompression_bomb_is_refused(monkeypatch):
     monkeypatch.setattr("attnlab.data.io.files.FREE", 1 << 12)
     monkeypatch.setattr("attnlab.data.io.files.RATIO", 10)
     bomb = gzip.compress(b"\0\0\x08\1\0\1\0\0" + b"\0" * (1 << 16))

@@ -35,7 +35,7 @@ def clone(folder, files):
         path.write_bytes(content)
 
 
-def test_a_clone_and_an_archive_hold_the_same(root):
+def test_a_clone_and_an_archive_are_equal(root):
     clone(root / "data/set", {"deep/b.wav": b"second", "a.wav": b"first", "README.md": b"?", ".git/c.wav": b"x"})
     assert BUNDLE.read() == FILES
     assert list(BUNDLE.read()) == sorted(FILES)
@@ -47,7 +47,7 @@ def test_a_clone_and_an_archive_hold_the_same(root):
     assert BUNDLE.find() == (root / "data/set/packed.zip", FILES)
 
 
-def test_the_cache_is_looked_in_last(root):
+def test_the_cache_is_searched_last(root):
     clone(root / "cache/attnlab/set", FILES)
     clone(root / "data/set", {"LICENSE": b"free"})
     assert BUNDLE.find()[0] == root / "cache/attnlab/set"
@@ -72,7 +72,7 @@ def test_a_missing_or_altered_bundle_is_reported(root):
         BUNDLE.read()
 
 
-def test_the_photographs_as_their_repository_has_them(published, tmp_path, monkeypatch):
+def test_photographs_are_read_from_a_clone(published, tmp_path, monkeypatch):
     found = archives.members(published("bccd") / "bccd_trainval.tar.gz")
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     folders = {".jpg": "JPEGImages", ".xml": "Annotations", ".txt": "ImageSets/Main"}
@@ -86,7 +86,7 @@ def test_the_photographs_as_their_repository_has_them(published, tmp_path, monke
         cells.CELLS.read()
 
 
-def test_the_recordings_as_their_repository_has_them(published, tmp_path, monkeypatch):
+def test_recordings_are_read_from_a_clone(published, tmp_path, monkeypatch):
     found = archives.members(published("fsdd") / "recordings.tar.xz")
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     clone(tmp_path / "fsdd", {**found, "recordings/0_someone_0.wav": b"new", "acquire_data/say.py": b""})

@@ -35,7 +35,7 @@ def bomb(size: int) -> bytes:
     return block * (size >> 20)
 
 
-def test_a_gzipped_file_decompresses_to_no_more_than_room(tmp_path, monkeypatch):
+def test_a_gzipped_file_decompresses_to_at_most_its_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MOST", 1 << 22)
     path = tmp_path / "corpus.gz"
     path.write_bytes(bomb(1 << 23))
@@ -49,14 +49,14 @@ def test_a_gzipped_file_decompresses_to_no_more_than_room(tmp_path, monkeypatch)
     assert len(files.contents(path, unpack=False)) == 1 << 23
 
 
-def test_room_is_bounded_by_size_and_by_ratio():
+def test_the_limit_is_by_size_and_by_ratio():
     assert files.room(1) == files.FREE
     assert files.room(100_000) == files.RATIO * 100_000
     assert files.room(10**8) == files.MOST
     assert files.room(10**9) == 10**9, "nothing may be packed in it"
 
 
-def test_a_pipe_and_a_device_are_no_files(tmp_path):
+def test_pipes_and_devices_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         for unpack in (False, True):

@@ -14,7 +14,7 @@ def found(root):
     return [path.relative_to(root).as_posix() for path in files(root)]
 
 
-def test_files_behind_links_are_found(tmp_path):
+def test_files_behind_symbolic_links_are_found(tmp_path):
     put(tmp_path / "elsewhere", "1", "deeper/2")
     put(tmp_path / "root", "a/1", "c/1")
     (tmp_path / "root" / "b").symlink_to(tmp_path / "elsewhere")
@@ -31,7 +31,7 @@ def test_hidden_names_are_ignored(tmp_path):
 
 
 @pytest.mark.parametrize("target", [".", "..", "a", "/"])
-def test_a_link_that_leads_to_a_folder_around_it_is_refused_by_name(tmp_path, target):
+def test_a_link_to_a_parent_folder_is_refused_by_name(tmp_path, target):
     put(tmp_path / "root", "a/1")
     (tmp_path / "root" / "a" / "link").symlink_to((tmp_path / "root" / target).resolve())
     with pytest.raises(DataError, match=r"root/a/link is a link to .*, which contains the link"):

@@ -103,7 +103,7 @@ def test_a_truncated_gzip_is_refused_with_its_path(root, kept):
     assert str(path) in one_line(error)
 
 
-def test_a_flipped_bit_in_a_gzip_changes_nothing_unseen(root):
+def test_every_flipped_bit_in_a_gzip_is_detected_or_harmless(root):
     packed = bytearray(gzip.compress(CONTENT))
     refused = 0
     for at in range(len(packed)):
@@ -157,7 +157,7 @@ def test_the_cache_is_the_users(monkeypatch, tmp_path):
     assert published.cache() == tmp_path / ".cache" / "attnlab"
 
 
-def test_fetches_once_and_keeps_what_it_verified(monkeypatch, root, tmp_path):
+def test_a_verified_download_is_cached(monkeypatch, root, tmp_path):
     asked = serve(monkeypatch, Answer(CONTENT))
     assert published.read(SOURCE) == CONTENT
     assert published.read(SOURCE) == CONTENT
@@ -174,7 +174,7 @@ def test_a_wrong_download_is_not_kept(monkeypatch, root, tmp_path, sent):
     assert not list((tmp_path / "cache").rglob("*.txt*"))
 
 
-def test_reads_no_more_than_the_file_has(monkeypatch, root):
+def test_downloads_are_limited_to_the_known_size(monkeypatch, root):
     endless = Answer(b"x" * 10 * len(CONTENT))
     serve(monkeypatch, endless)
     with pytest.raises(DataError, match="more than"):
@@ -183,7 +183,7 @@ def test_reads_no_more_than_the_file_has(monkeypatch, root):
 
 
 @pytest.mark.parametrize("failure", [TimeoutError("timed out"), ConnectionResetError("reset"), OSError(28, "full")])
-def test_a_failed_fetch_is_one_line(monkeypatch, root, failure):
+def test_a_failed_download_gives_one_line(monkeypatch, root, failure):
     serve(monkeypatch, failure)
     with pytest.raises(DataError, match="fetching https://") as error:
         published.read(SOURCE)
@@ -219,7 +219,7 @@ def test_without_a_home_folder_local_data_are_read_and_the_message_names_the_var
         published.read(SOURCE)
 
 
-def test_a_cache_that_cannot_be_written_is_not_called_a_failed_fetch(monkeypatch, root, tmp_path):
+def test_an_unwritable_cache_is_not_reported_as_a_failed_download(monkeypatch, root, tmp_path):
     (tmp_path / "cache").write_text("a file in its place")
     serve(monkeypatch, Answer(CONTENT))
     with pytest.raises(DataError, match=r"cannot be written: Not a directory; set XDG_CACHE_HOME to a writable folder"):

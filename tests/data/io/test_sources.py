@@ -18,7 +18,7 @@ def test_sources_are_whole_and_distinct():
                 assert source.size > 0
 
 
-def test_a_set_that_is_not_served_says_how_to_get_it(monkeypatch, tmp_path):
+def test_a_set_without_download_explains_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     ((_, _, status, path),) = data(["fsdd"])
     assert path is None
@@ -32,7 +32,7 @@ def test_an_unknown_set_is_refused_with_the_nearest():
         data(["cmu"])
 
 
-def test_a_file_that_cannot_be_had_says_why(monkeypatch, tmp_path):
+def test_an_unavailable_file_gives_the_reason(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     ((name, file, status, path),) = data(["cmudict"])
     assert (name, file, path) == ("cmudict", "cmudict.dict", None)

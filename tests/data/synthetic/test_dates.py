@@ -43,7 +43,7 @@ def test_forty_languages_in_fourteen_scripts():
         ("ru", "long", "5 марта 2024 г."),  # a plain space before г.
     ],
 )
-def test_what_is_written(language, form, written):
+def test_written_dates_of_known_days(language, form, written):
     assert dates.write(date(2024, 3, 5), form, language) == written
 
 
@@ -77,18 +77,18 @@ def test_every_language_has_the_forms_with_words_and_no_year_of_two_digits():
     assert "short" in dates.forms("en_GB")
 
 
-def test_no_string_names_two_days():
+def test_no_string_is_ambiguous():
     dates.forbid_collisions(LANGUAGES)
 
 
-def test_the_check_costs_little():
+def test_the_ambiguity_check_is_fast():
     dates.forbid_collisions(LANGUAGES)
     began = time.process_time()
     dates.forbid_collisions(LANGUAGES)
     assert time.process_time() - began < 1
 
 
-def test_a_collision_is_found(monkeypatch):
+def test_an_ambiguous_string_is_detected(monkeypatch):
     # As if English wrote whole years in its short form: 3/5/2024 against 5/3/2024.
     real = dates.write
 
@@ -102,7 +102,7 @@ def test_a_collision_is_found(monkeypatch):
 
 
 @pytest.mark.slow
-def test_no_string_names_two_days_in_two_centuries():
+def test_no_string_is_ambiguous_within_two_centuries():
     # Hashes stand for strings: ten million of them would not fit; a chance collision has odds of one in 10⁵.
     days = [FIRST + timedelta(n) for n in range(DAYS)]
     pairs = [(language, form) for language in LANGUAGES for form in dates.forms(language)]
@@ -147,7 +147,7 @@ def test_any_prefix_is_balanced_over_languages(parts):
             assert max(counted.values()) - min(counted.get(language, 0) for language in LANGUAGES) <= 1
 
 
-def test_the_same_seed_draws_the_same_and_another_others(parts):
+def test_samples_are_a_function_of_the_seed(parts):
     assert dates.read(0, SIZES) == parts
     assert dates.read(1, SIZES)["train"] != parts["train"]
 

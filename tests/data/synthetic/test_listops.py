@@ -82,7 +82,7 @@ def arguments(words):
 @pytest.mark.parametrize(
     ("lengths", "levels", "most"), [((16, 64), 10, 10), ((4, 300), 3, 5), ((4, 12), 2, 10), ((13, 13), 6, 2)]
 )
-def test_lengths_levels_and_arguments_are_as_asked(lengths, levels, most):
+def test_lengths_levels_and_arguments_are_as_requested(lengths, levels, most):
     ids, counts, values = listops.draw(generator(), 60, lengths, levels, most)
     assert ids.shape == (60, lengths[1])
     assert ids.dtype == values.dtype == np.int32
@@ -133,13 +133,13 @@ def test_it_is_the_published_grammar():
     assert shares.max() < 0.2
 
 
-def test_a_function_of_the_seed():
+def test_expressions_are_a_function_of_the_seed():
     one, same, other = (listops.draw(generator(seed), 4, (8, 40), 10, 10)[0] for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()
 
 
-def test_lengths_that_no_expression_has_are_refused(monkeypatch):
+def test_impossible_lengths_are_refused(monkeypatch):
     monkeypatch.setattr(listops, "TRIES", 200)
     with pytest.raises(ValueError, match="none of 200 expressions with depth=9 and arguments=2 has 50 to 50 words"):
         listops.draw(generator(), 1, (50, 50), 9, 2)

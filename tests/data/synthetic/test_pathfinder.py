@@ -61,7 +61,7 @@ def auc(values, labels):
     return float(((one > other) + (one == other) / 2).mean())
 
 
-def test_no_simple_measure_tells_the_answer(drawn):
+def test_simple_measures_do_not_predict_the_answer(drawn):
     images, labels = drawn
     at = dots(images)
     measures = {
@@ -80,7 +80,7 @@ def test_no_simple_measure_tells_the_answer(drawn):
         assert abs(auc(values, labels) - 0.5) < 4 * 0.0167, name
 
 
-def test_where_the_dots_lie_does_not_tell_the_answer():
+def test_positions_of_the_dots_do_not_predict_the_answer():
     """Each two places are those of joined dots as often as of others, so that to learn places is worthless."""
     random, examples = np.random.default_rng(1), []
     w, b = random.standard_normal((4, 300)), random.uniform(0, 2 * np.pi, 300)
@@ -95,7 +95,7 @@ def test_where_the_dots_lie_does_not_tell_the_answer():
     assert np.mean(np.sign(unseen @ learned) == answers) < 0.55
 
 
-def test_nothing_linear_in_the_pixels_tells_the_answer():
+def test_a_linear_classifier_does_not_predict_the_answer():
     images, labels = pathfinder.draw(generator(5), 2000, 16, 3, 1)
     x, y = np.concatenate([images.reshape(2000, -1) / 255, np.ones((2000, 1))], axis=1), 2.0 * labels - 1
     w = np.linalg.solve(x[:1500].T @ x[:1500] + 30 * np.eye(257), x[:1500].T @ y[:1500])
@@ -120,7 +120,7 @@ def between(images):
     ("size", "dashes", "distractors", "least", "most"),
     [(12, 2, 0, 0.95, 1), (16, 3, 1, 0.9, 0.97), (32, 6, 3, 0.6, 0.85)],
 )
-def test_short_curves_are_told_by_what_lies_between_the_dots_and_long_ones_less(size, dashes, distractors, least, most):
+def test_pixels_between_the_dots_predict_short_curves_and_long_ones_less(size, dashes, distractors, least, most):
     """By least squares on five numbers and their products: what need not be followed is no proof of reach."""
     examples = []
     for seed in (1, 2):
@@ -133,7 +133,7 @@ def test_short_curves_are_told_by_what_lies_between_the_dots_and_long_ones_less(
     assert least < right < most
 
 
-def test_a_function_of_the_seed():
+def test_images_are_a_function_of_the_seed():
     one, same, other = (pathfinder.draw(generator(seed), 4, 24, 4, 1)[0] for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()

@@ -14,7 +14,7 @@ def test_questions_differ_and_are_a_function_of_the_seed():
     assert parts != questions.draw(1, SIZES)
 
 
-def test_the_first_word_does_not_tell_the_kind():
+def test_the_first_word_does_not_determine_the_kind():
     examples = questions.draw(0, SIZES)["train"]
     kinds = {}
     for source, (kind,), _ in examples:
@@ -24,7 +24,7 @@ def test_the_first_word_does_not_tell_the_kind():
     assert len(kinds["how"]) == len(kinds["which"]) + 1 == len(kinds["in"]) == 2
 
 
-def test_kinds_take_turns():
+def test_kinds_alternate():
     examples = questions.draw(2, SIZES)["train"]
     assert [kind for _, (kind,), _ in examples[:12]] == 2 * list(questions.KINDS)
 

@@ -6,7 +6,7 @@ SIZES = {"train": 5_000, "valid": 300, "test": 300}
 LONGEST = {"train": 25, "valid": 30, "test": 30}
 
 
-def test_targets_are_sources_from_the_end():
+def test_targets_are_reversed_sources():
     parts = reverse.read(0, SIZES, LONGEST, 50)
     assert {part: len(examples) for part, examples in parts.items()} == SIZES
     for examples in parts.values():
@@ -25,7 +25,7 @@ def test_lengths_and_integers_are_uniform_and_within_bounds():
     assert max(integers.values()) < 1.3 * min(integers.values())
 
 
-def test_a_function_of_the_seed():
+def test_sequences_are_a_function_of_the_seed():
     once = reverse.read(7, SIZES, LONGEST, 50)
     assert once == reverse.read(7, SIZES, LONGEST, 50)
     assert once != reverse.read(8, SIZES, LONGEST, 50)

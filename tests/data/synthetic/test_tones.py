@@ -6,7 +6,7 @@ from attnlab.data.synthetic import tones
 SIZES = {"train": 20, "valid": 10, "test": 3}
 
 
-def test_words_take_turns_and_are_a_function_of_the_seed():
+def test_words_alternate_and_are_a_function_of_the_seed():
     parts = tones.parts(SIZES, 8000, 7)
     assert {part: len(found) for part, found in parts.items()} == SIZES
     assert [each.label for each in parts["train"]] == [*tones.WORDS, *tones.WORDS]

@@ -71,7 +71,7 @@ def likelihoods(parts, documents):
     return [[sum(np.log(shares[name].get(w, 1e-3)) for w in d.split()) for name in sorted(shares)] for d in documents]
 
 
-def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
+def test_long_documents_determine_the_class_and_short_ones_do_not():
     parts = documents.drawn(0, 2, 0.3)
     assert {part: len(examples) for part, examples in parts.items()} == dict.fromkeys(("train", "valid", "test"), 800)
     pool = documents.pools(parts)["test"]
@@ -88,7 +88,7 @@ def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
     assert right[1000] > 0.95  # Φ(.3·√85) = .997, for one who knows the shares themselves
 
 
-def test_drawn_texts_and_pairs_of_the_harness_are_told_by_their_words_whatever_their_order():
+def test_word_counts_predict_synthetic_texts_and_pairs():
     """The floors that experiments/long_range_all.py quotes beside the accuracy of its mechanisms."""
     asked = load_study(Path(__file__).parents[3] / "experiments" / "long_range_all.py").variants()
     text, pairs = tasks = [asked[f"{name}-softmax"].task for name in ("text", "pairs")]
@@ -105,14 +105,14 @@ def test_drawn_texts_and_pairs_of_the_harness_are_told_by_their_words_whatever_t
     assert 0.97 < right[pairs] < 1
 
 
-def test_drawn_sentences_are_a_function_of_the_seed_and_parts_differ():
+def test_synthetic_sentences_are_a_function_of_the_seed_and_parts_differ():
     one, same, other = (documents.drawn(seed, 2, 0.3) for seed in (3, 3, 4))
     assert one == same
     assert one["train"] != other["train"]
     assert not {example.source for example in one["train"]} & {example.source for example in one["test"]}
 
 
-def test_a_film_review_of_the_harness_is_told_by_its_words_whatever_their_order(published):
+def test_word_counts_predict_film_reviews(published):
     """The floor that experiments/long_range.py quotes beside the accuracy of its mechanisms."""
     published("text_classification")
     parts = sentences.sst2()
@@ -129,7 +129,7 @@ def test_a_film_review_of_the_harness_is_told_by_its_words_whatever_their_order(
     assert 0.85 < right < 0.95
 
 
-def test_whether_two_documents_of_questions_are_of_one_class_is_told_by_their_words(published):
+def test_word_counts_predict_pairs_of_question_documents(published):
     """Another such floor: both are sorted by naive Bayes, and compared."""
     published("text_classification")
     problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=1, test_examples=1).load()

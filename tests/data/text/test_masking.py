@@ -35,7 +35,7 @@ def test_unselected_words_are_unchanged_and_answers_are_the_original_words():
         np.testing.assert_array_equal(hidden[elsewhere], row[elsewhere])
 
 
-def test_of_twenty_words_three_are_asked_for_80_of_100_masked_10_swapped_10_seen():
+def test_three_of_twenty_words_are_selected_80_percent_masked_10_replaced_10_kept():
     source = rng.integers(3, 203, (4000, 20)).astype(np.int32)
     found = MASKING.hide(source, rng)
     stands = np.take_along_axis(found["hidden"], found["places"], axis=1)
@@ -61,6 +61,6 @@ def test_padding_and_marks_are_never_selected():
 
 
 @pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"end": 3}])
-def test_a_share_that_hides_nothing_is_refused(wrong):
+def test_a_fraction_that_masks_nothing_is_refused(wrong):
     with pytest.raises(ValueError, match=r"share=.* must be above 0"):
         Masking(**{"mask": 9, "first": 3, "end": 8} | wrong)

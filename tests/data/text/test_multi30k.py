@@ -53,7 +53,7 @@ def test_the_published_captions_as_they_were_written(published):
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_what_a_person_types_becomes_what_the_tokenised_text_holds(published, language):
+def test_typed_text_is_tokenised_as_published(published, language):
     """All of it but for slips of the data's own, such as an & escaped twice; what is tokenised stays as it is."""
     published("multi30k")
     other = {"en": "de", "de": "en"}[language]
@@ -75,7 +75,7 @@ def test_what_a_person_types_becomes_what_the_tokenised_text_holds(published, la
         ("en", "", ""),
     ],
 )
-def test_marks_are_separated(language, typed, held):
+def test_punctuation_is_separated(language, typed, held):
     assert moses.tokenised(typed, language) == held
     assert moses.tokenised(held, language) == held
 
@@ -86,7 +86,7 @@ def test_languages_are_one_of_each(source, target):
         multi30k.parts(source, target)
 
 
-def test_a_raw_file_is_known_by_its_packed_bytes(monkeypatch, tmp_path):
+def test_a_raw_file_is_verified_by_its_packed_bytes(monkeypatch, tmp_path):
     packed = gzip.compress("Ein Hund\t.\u00a0\r\nZwei\u2028Hunde \n".encode())
     known = Source("multi30k", "own.gz", hashlib.sha256(packed).hexdigest(), len(packed), "https://example.org/own.gz")
     folder = tmp_path / "multi30k"

@@ -83,7 +83,7 @@ def test_a_line_empty_on_one_side_is_named(write, two):
 
 
 @pytest.mark.parametrize("read", [parallel.pairs, parallel.asked])
-def test_lines_empty_on_one_side_are_skipped_where_that_is_asked_for(write, two, read):
+def test_lines_empty_on_one_side_can_be_skipped(write, two, read):
     skip = Limit(empty="skip")
     for path in (write("own.tsv", "a\tb\n\tb\n\t\nc\t \nd\te\n"), two("a\n\n\nc\nd\n", "b\nb\n\n \ne\n")):
         corpus = read(path, skip)
@@ -123,7 +123,7 @@ def test_files_of_unequal_length_are_refused_with_both_counts(two, source, targe
     one_line(error)
 
 
-def test_bytes_that_are_no_utf8_are_named(write, two):
+def test_invalid_utf8_is_named(write, two):
     with pytest.raises(DataError, match=r"own\.tsv is not UTF-8: byte 4 is 0xe9"):
         parallel.pairs(write("own.tsv", b"a\tb\n\xe9\tc\n"))
     with pytest.raises(DataError, match=r"b\.en is not UTF-8: it begins with the byte-order mark of UTF-16"):
@@ -204,7 +204,7 @@ def test_a_limit_of_another_kind_is_refused(fields):
 
 
 @pytest.mark.parametrize("read", [parallel.pairs, parallel.asked])
-def test_where_every_pair_is_too_long_that_is_said(write, read):
+def test_every_pair_too_long_is_reported(write, read):
     path = write("long.tsv", "abcd\tabcdef\nabcde\tab\n\n")
     with pytest.raises(
         DataError, match=r"long\.tsv contains no pairs of length at most 3: 2 lines \(1, 2\) are longer and skipped"

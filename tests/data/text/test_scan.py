@@ -81,7 +81,7 @@ def serve(monkeypatch, tmp_path):
     return write
 
 
-def test_what_is_held_out_is_a_tenth_and_none_of_it_is_trained_with(serve):
+def test_a_tenth_is_held_out_and_not_in_training(serve):
     once = [f"IN: walk {n} OUT: I_WALK {n}\n" for n in range(40)]
     serve("addprim_jump", [*once, *["IN: jump OUT: I_JUMP\n"] * 19], once[:3])
     parts = scan.parts("addprim_jump")

@@ -63,7 +63,7 @@ def test_a_class_of_several_words_ends_with_a_tab(write):
 
 
 @pytest.mark.parametrize("halves", ["sci tech\t\n\tnew chip\n", "\tnew chip\nsci tech\t \n"])
-def test_lines_with_a_class_or_a_sentence_alone_are_skipped_where_that_is_asked_for(write, halves):
+def test_lines_with_only_a_class_or_a_sentence_can_be_skipped(write, halves):
     path = write("own.txt", f"{halves}sci tech\tnew chip\n\ngood\tfine\n")
     found = sentences.corpus(path, Limit(empty="skip"))
     assert found.examples == [Example("new chip", ("sci tech",)), Example("fine", ("good",))]
@@ -78,7 +78,7 @@ def test_lines_with_a_class_or_a_sentence_alone_are_skipped_where_that_is_asked_
         sentences.corpus(write("own.txt", "bad\ngood\n"), Limit(empty="skip"))
 
 
-def test_classes_that_look_alike_are_one(write):
+def test_classes_that_are_equal_in_nfc_are_one(write):
     for between in " \t":
         rows = sentences.corpus(write("own.txt", f"gru\u0308n{between}a b\ngr\u00fcn{between}c\n")).examples
         assert [row.targets for row in rows] == [("gr\u00fcn",)] * 2
@@ -91,7 +91,7 @@ def test_a_class_alone_is_no_sentence(write):
         sentences.corpus(write("own.txt", "\n \n"))
 
 
-def test_bytes_that_are_of_another_encoding(write):
+def test_another_encoding_is_refused(write):
     latin = write("own.txt", "gut sch\xf6n\n".encode("latin-1"))
     with pytest.raises(
         DataError, match=r"own\.txt is not UTF-8: byte 7 is 0xf6; the encoding latin-1 accepts any byte$"
@@ -108,7 +108,7 @@ def test_bytes_that_are_of_another_encoding(write):
         sentences.corpus(latin, encoding="latin1")
 
 
-def test_lines_that_are_too_long(write):
+def test_too_long_lines_are_refused(write):
     path = write("own.txt", LINES)
     with pytest.raises(DataError, match=r"own\.txt, line 1: length 3 exceeds 2"):
         sentences.corpus(path, Limit(2))
@@ -153,19 +153,19 @@ def test_a_heading_among_the_sentences_is_noted(write):
         ("It cost 1,000.50 dollars...", "It cost 1,000.50 dollars ..."),
     ],
 )
-def test_what_is_typed_is_read_as_the_published_sentences_are(typed, read):
+def test_typed_sentences_are_tokenised_as_published(typed, read):
     assert sentences.plain(typed) == read
     assert sentences.plain(read) == read
 
 
-def test_most_published_sentences_are_read_as_they_are(published):
+def test_most_published_sentences_are_unchanged(published):
     published("text_classification")
     for parts in (sentences.trec(), sentences.sst2()):
         lines = [str(example.source) for example in parts["test"]]
         assert sum(sentences.plain(line) == line for line in lines) > 0.96 * len(lines)
 
 
-def test_where_every_sentence_is_too_long_that_is_said(write):
+def test_every_sentence_too_long_is_reported(write):
     with pytest.raises(
         DataError, match=r"a\.txt contains no sentences of length at most 1: 1 line \(1\) is longer and skipped"
     ):

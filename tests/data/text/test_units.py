@@ -124,7 +124,7 @@ def test_the_size_must_be_a_number_of_symbols(size):
         Bpe(size=size)
 
 
-def test_merges_stay_inside_words_and_marks_apart_if_asked():
+def test_merges_stay_inside_words_and_punctuation_can_be_separate():
     lines = ["Hund. T-Shirt. Hund. T-Shirt."] * 9
     symbols = Bpe(size=100).fit(lines).vocabulary.symbols
     assert " Hund." in symbols
@@ -134,7 +134,7 @@ def test_merges_stay_inside_words_and_marks_apart_if_asked():
     assert apart.vocabulary.decode(apart.encode("T-Shirt. Hund")) == (" T", "-", "Shirt", ".", " Hund")
 
 
-def test_lower_case_is_the_same_text():
+def test_lower_case_of_equal_texts_is_equal():
     codec = Bpe(size=60, lower=True).fit(["Ein Hund"] * 3)
     assert codec.encode("EIN HUND") == codec.encode("ein hund")
     assert codec.decode(codec.encode("EIN HUND")) == "ein hund"

@@ -65,7 +65,7 @@ def test_a_control_character_breaks_no_line():
     assert "U+000A" in str(error.value)
 
 
-def test_known_leaves_out_unknown_symbols():
+def test_encoding_can_skip_unknown_symbols():
     assert Vocabulary.of(["abc"]).known("xaybz") == ["a", "b"]
 
 

@@ -29,7 +29,7 @@ def test_your_own_file_plain_or_gzipped(tmp_path):
     }
 
 
-def test_words_and_phones_alone_are_left_out_where_their_numbers_are_asked_for(tmp_path):
+def test_words_without_phones_can_be_skipped(tmp_path):
     own = tmp_path / "own.tsv"
     for rows, table in ((sigmorphon.rows, "fa\tf\nfa\t\n\n\tf\n"), (cmudict.rows, "fa F\nfa\n# a word\nfo(2)\n")):
         own.write_text(table)

@@ -37,7 +37,7 @@ def train(progress: Progress, clock, variants=("softmax", "linear")):
     progress.close()
 
 
-def test_plain_lines():
+def test_plain_progress_lines():
     stream, clock = io.StringIO(), Clock()
     train(Plain(stream, every=10.0, clock=clock), clock, ["softmax"])
     assert stream.getvalue().splitlines() == [
@@ -86,7 +86,7 @@ def test_a_loss_that_is_not_finite_is_shown():
     assert "loss nan" in stream.getvalue()
 
 
-def test_terminal():
+def test_terminal_progress():
     stream, clock = io.StringIO(), Clock()
     console = Console(file=stream, force_terminal=True, width=160, color_system=None)
     train(Terminal(console, clock=clock), clock)
@@ -112,7 +112,7 @@ def test_terminal():
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 2
 
 
-def test_only_the_present_variant_is_live():
+def test_only_the_current_variant_is_updated():
     stream, clock = io.StringIO(), Clock()
     console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
     terminal = Terminal(console, clock=clock)

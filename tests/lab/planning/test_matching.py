@@ -67,7 +67,7 @@ def off(cost, target):
     return abs(cost - target) / target
 
 
-def test_parameters_agree_and_what_was_changed_is_told(ledger):
+def test_parameters_agree_and_changes_are_reported(ledger):
     found = matched(STUDY, ledger)
     target = ledger.parameters(BASE)
     assert found.experiments["softmax"] == STUDY.variants()["softmax"]
@@ -84,14 +84,14 @@ def test_parameters_agree_and_what_was_changed_is_told(ledger):
     assert found.lines[1] == f"  softmax  unchanged, parameters {target:,} (+0.00%)"
 
 
-def test_no_other_feed_forward_width_comes_nearer(ledger):
+def test_no_other_feed_forward_width_is_closer(ledger):
     gated = matched(STUDY, ledger).experiments["gated"]
     inner, target = gated.model.feedforward, ledger.parameters(BASE)
     distance = [abs(ledger.parameters(change(gated, **{"model.feedforward": inner + n})) - target) for n in (-1, 0, 1)]
     assert min(distance) == distance[1]
 
 
-def test_a_variant_is_solved_alike_whichever_others_there_are(ledger):
+def test_matching_a_variant_does_not_depend_on_other_variants(ledger):
     alone = replace(STUDY, vary=over("model.decoder", gated=GATED))
     assert matched(alone, Ledger(ledger.problems)).experiments["gated"] == matched(STUDY, ledger).experiments["gated"]
 
@@ -104,7 +104,7 @@ def test_without_a_match_nothing_is_loaded():
     assert not ledger.problems
 
 
-def test_a_width_that_heads_and_position_allow_is_taken(ledger):
+def test_matched_widths_fit_heads_and_position(ledger):
     # Turned positions ask for an even width of each of the two heads.
     base = change(BASE, **{"model.position": POSITIONS["rotary"]})
     study = Study(base, over("model.layers", one=1, two=2), match="parameters")
@@ -114,7 +114,7 @@ def test_a_width_that_heads_and_position_allow_is_taken(ledger):
     assert off(ledger.parameters(deep), ledger.parameters(base)) < 0.02
 
 
-def test_a_feed_forward_width_that_follows_the_width_does_so_until_it_is_solved_for(ledger):
+def test_a_derived_feed_forward_width_stays_derived_until_it_is_matched(ledger):
     base = change(BASE, **{"model.feedforward": None})
     found = matched(Study(base, over("model.layers", one=1, two=2), match="parameters"), ledger)
     assert found.experiments["one"].model.feedforward is None
@@ -122,7 +122,7 @@ def test_a_feed_forward_width_that_follows_the_width_does_so_until_it_is_solved_
     assert "feed-forward 128 → " in found.lines[2]
 
 
-def test_what_a_variant_sets_itself_stays(ledger):
+def test_fields_set_by_a_variant_are_kept(ledger):
     found = matched(Study(BASE, over("model.width", narrow=24, same=32), match="parameters"), ledger).experiments
     assert found["narrow"].model.width == 24
     assert found["narrow"].model.feedforward > 64
@@ -133,7 +133,7 @@ def test_what_a_variant_sets_itself_stays(ledger):
     assert found["more"].model.width < 32
 
 
-def test_attention_alone_stays_so(ledger):
+def test_a_model_without_feed_forward_stays_without(ledger):
     base = change(BASE, **{"model.feedforward": 0, "model.heads": 1, "model.width": 48})
     found = matched(Study(base, over("model.layers", one=1, two=2), match="parameters"), ledger).experiments["two"]
     assert found.model.feedforward == 0
@@ -141,7 +141,7 @@ def test_attention_alone_stays_so(ledger):
     assert off(ledger.parameters(found), ledger.parameters(base)) < 0.02
 
 
-def test_a_match_that_cannot_be_met_says_how_near_it_came(ledger):
+def test_an_impossible_match_reports_the_closest_value(ledger):
     study = Study(BASE, over("model.width", wide=128), match="parameters")
     wide = ledger.parameters(change(BASE, **{"model.width": 128, "model.feedforward": 1}))
     words = (
@@ -211,7 +211,7 @@ def test_a_model_with_a_width_alone_is_matched_by_it(ledger):
 
 @settings(max_examples=25, deadline=None)
 @given(dearer=st.floats(0.2, 3.0), power=st.floats(1.0, 3.0), width=st.sampled_from([32, 64, 256]))
-def test_flops_agree_after_few_counts(dearer, power, width):
+def test_flops_agree_after_few_evaluations(dearer, power, width):
     ledger = Formula(dearer=dearer, power=power)
     study = two("flops", **{"model.width": width, "model.feedforward": 2 * width})
     found = matched(study, ledger).experiments
@@ -235,7 +235,7 @@ class State(Formula):
 
 @settings(max_examples=25, deadline=None)
 @given(dearer=st.floats(1, 5), power=st.floats(1.2, 3), heads=st.sampled_from([2, 8]))
-def test_a_refusal_names_the_nearest_there_is(dearer, power, heads):
+def test_matching_finds_or_names_the_closest_configuration(dearer, power, heads):
     ledger = State(dearer=dearer, power=power)
     costs = [ledger.wide(width) for width in range(heads, 1000, heads)]
     nearest = min(costs, key=lambda cost: abs(math.log(cost / 3e5)))
@@ -311,14 +311,14 @@ def test_without_a_clock_seconds_are_left_for_when_it_runs():
     ]
 
 
-def test_a_base_that_is_no_variant_is_told_by_its_model():
+def test_a_base_that_is_no_variant_is_named_by_its_model():
     found = matched(replace(two(budget="seconds"), vary=over("model.mechanism", linear=Linear())), Ledger())
     assert found.lines[0].startswith(
         "trained for the seconds of the base of the study, a Transformer that is not one of its variants: the number"
     )
 
 
-def test_match_and_budget_go_together():
+def test_match_and_budget_can_be_combined():
     ledger = Formula(dearer=2.0)
     study = two("flops", "flops", **{"train.steps": 1000})
     linear = matched(study, ledger).experiments["linear"]
@@ -327,7 +327,7 @@ def test_match_and_budget_go_together():
     assert off(spent, 1000 * ledger.flops(study.base)) < 1e-3
 
 
-def test_a_matched_study_is_shown_and_described_as_it_will_run(ledger):
+def test_a_matched_study_is_shown_as_it_will_run(ledger):
     found = matched(STUDY, ledger)
     lines = shown(STUDY, found)
     assert lines[1] == "3 variants × 2 seeds × 1 learning rate = 6 lanes"
@@ -340,7 +340,7 @@ def test_a_matched_study_is_shown_and_described_as_it_will_run(ledger):
     assert row["training"] == row["lanes"] * row["steps"] * row["flops"] == 2 * 12 * row["flops"]
 
 
-def test_the_ledger_counts_the_same_model_once(ledger):
+def test_equal_models_are_counted_once(ledger):
     a = change(BASE, **{"train": Train(learning_rate=1.0, batch_size=4)})
     assert ledger.model(a) is ledger.model(BASE)
 
@@ -356,7 +356,7 @@ def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_pa
         launch.run(replace(STUDY, match=None), tmp_path)
 
 
-def test_steps_that_prepare_count_by_their_share():
+def test_pretraining_steps_count_by_their_fraction():
     flops = {}
     for masked in (0, 4, 6):
         task = Questions(train_examples=60, valid_examples=6, test_examples=7, masked=masked, buckets=1)
@@ -366,7 +366,7 @@ def test_steps_that_prepare_count_by_their_share():
     assert abs((flops[6] - flops[0]) / (flops[4] - flops[0]) - 1.5) < 1e-3
 
 
-def test_what_a_match_or_a_budget_makes_one_experiment_is_refused(ledger):
+def test_variants_that_become_equal_by_matching_are_refused(ledger):
     sizes = over("model", small=BASE.model, large=replace(BASE.model, width=64))
     assert len(matched(Study(BASE, sizes), ledger).experiments) == 2
     with pytest.raises(

@@ -18,7 +18,7 @@ BASE = change(EXPERIMENT, **TINY)
 STUDY = Study(BASE, Variation({"a": {}, "b": {"train.steps": 16}, "c": {"train.steps": 9}}), name="planned")
 
 
-def test_what_lies_ahead_is_what_has_no_result_by_now(tmp_path):
+def test_unfinished_variants_are_planned(tmp_path):
     first, second, third = found = plans(STUDY, STUDY.variants(), tmp_path, {})
     assert [steps_after(found, each) for each in found] == [16 + 9, 9, 0]
     # Of two processes that share it, one has this one, and each a half of the rest.
@@ -28,7 +28,7 @@ def test_what_lies_ahead_is_what_has_no_result_by_now(tmp_path):
     assert [steps_after(found, each) for each in (first, third)] == [9, 0]
 
 
-def test_a_model_of_the_steps_that_prepare_is_not_averaged(tmp_path):
+def test_models_of_pretraining_steps_are_not_averaged(tmp_path):
     task = Questions(masked=8, train_examples=30, valid_examples=6, test_examples=6, buckets=1)
     fields = {"train.steps": 20, "train.save_every": 4, "train.evaluate_every": 4, "train.average_span": 1.0}
     base = change(EXPERIMENT, task=task, model=Bert(width=8, heads=2, layers=1, feedforward=8), **fields)
@@ -44,7 +44,7 @@ def test_a_model_of_the_steps_that_prepare_is_not_averaged(tmp_path):
             plans(study, study.variants(), tmp_path, {})
 
 
-def test_what_a_begun_run_left_is_refused_until_it_is_asked_to_go(tmp_path):
+def test_leftovers_of_a_started_run_are_refused_without_fresh(tmp_path):
     assert not plans(STUDY, STUDY.variants(), tmp_path, {})[0].clear
     home = tmp_path / "a"
     home.mkdir()
@@ -60,7 +60,7 @@ def test_what_a_begun_run_left_is_refused_until_it_is_asked_to_go(tmp_path):
     assert [plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True)] == [True, False, False]
 
 
-def test_what_says_whose_a_folder_is_goes_last(tmp_path, monkeypatch):
+def test_the_file_that_identifies_a_folder_is_deleted_last(tmp_path, monkeypatch):
     for name in ("lock", "experiment.json", "result.json", "vocabulary.json", "a.json", "z.json"):
         (tmp_path / name).write_text("")
     gone = []
@@ -72,7 +72,7 @@ def test_what_says_whose_a_folder_is_goes_last(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("count", [8, 9])
-def test_all_fields_of_another_configuration_are_named_and_nothing_advises_to_delete_it(tmp_path, count):
+def test_all_differing_fields_are_named_without_advice_to_delete(tmp_path, count):
     """A run made before eight fields existed needs all of them on the command line to continue."""
     fields = {"beta1": 0.8, "beta2": 0.9, "clip": 2.0, "warmup": 1, "weight_decay": 0.1, "final_rate": 0.5}
     fields |= {"keep_last": 3, "keep_best": 2, "keep_every": 8}

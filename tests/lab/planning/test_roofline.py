@@ -7,7 +7,7 @@ HERE = Machine("here", 1e11, 1e10)
 A100 = Machine("A100", 312e12, 2e12, "bfloat16")
 
 
-def test_a_line_says_what_bounds_an_operation_on_each_machine():
+def test_a_line_states_the_bound_of_an_operation_on_each_machine():
     lines = table([Kind("[8 8] [8 8]", 2, 2000, 100), Kind("moves", 3, 0, 64)], [HERE, A100])
     assert lines[0].split() == ["operation", "times", "FLOP", "bytes", "FLOP/B", "here", "A100"]
     assert lines[1].split()[-3:] == ["20", "compute", "memory"]
@@ -30,7 +30,7 @@ study = Study(
 """
 
 
-def test_show_places_every_operation_of_every_variant(tmp_path, monkeypatch, capsys):
+def test_show_classifies_every_operation_of_every_variant(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(measure, "machine", lambda: HERE)
     (tmp_path / "small.py").write_text(SMALL)
     assert main(["show", str(tmp_path / "small.py"), "--roofline", "train.batch_size=4"]) == 0
@@ -44,7 +44,7 @@ def test_show_places_every_operation_of_every_variant(tmp_path, monkeypatch, cap
     assert tables.count("[16 16]") >= 2
 
 
-def test_numbers_of_two_bytes_stand_beside_machines_that_compute_in_them(tmp_path, monkeypatch, capsys):
+def test_half_precision_uses_the_half_precision_peak_of_a_machine(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(measure, "machine", lambda: HERE)
     (tmp_path / "small.py").write_text(SMALL)
     assert main(["show", str(tmp_path / "small.py"), "--roofline", "model.dtype=bfloat16"]) == 0

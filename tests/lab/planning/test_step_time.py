@@ -73,18 +73,18 @@ def clocked(monkeypatch):
     monkeypatch.setattr(step_time.time, "perf_counter", lambda: Clocked.now)
 
 
-def test_a_step_takes_time_and_neither_compiling_nor_the_first_dispatch_nor_noise_is_part_of_it(clocked):
+def test_step_time_excludes_compilation_first_dispatch_and_noise(clocked):
     assert measured(EXPERIMENT, None, range(300)) == 2.0
     assert Clocked.calls == step_time.DISPATCHES + 1
 
 
-def test_lengths_count_in_their_proportion(clocked, monkeypatch):
+def test_lengths_count_by_their_frequency(clocked, monkeypatch):
     monkeypatch.setattr(Clocked, "width", lambda self, step: 9 if step % 24 < 8 else 1)
     assert measured(EXPERIMENT, None, range(300)) == (2 * 9 + 6 * 1) / 8
 
 
 @pytest.mark.parametrize("pretraining_steps", [0, 5, 90, 300, 1000])
-def test_steps_that_prepare_count_by_their_share(clocked, monkeypatch, tmp_path, pretraining_steps):
+def test_pretraining_steps_count_by_their_fraction(clocked, monkeypatch, tmp_path, pretraining_steps):
     monkeypatch.setattr(Clocked, "width", lambda self, step: 9 if step < pretraining_steps else 1)
     experiment, problem = (
         change(EXPERIMENT, **{"train.steps": 300}),
@@ -101,7 +101,7 @@ def test_steps_that_prepare_count_by_their_share(clocked, monkeypatch, tmp_path,
     assert Clocked.calls == calls or pretraining_steps >= 300
 
 
-def test_what_was_measured_is_kept_whatever_the_number_of_steps(slow, tmp_path):
+def test_measured_times_are_kept_for_any_number_of_steps(slow, tmp_path):
     watch = Stopwatch(tmp_path)
     assert watch(EXPERIMENT, PROBLEM) == 0.1
     assert watch(change(EXPERIMENT, **{"train.steps": 9}), PROBLEM) == 0.1
@@ -116,7 +116,7 @@ def test_what_was_measured_is_kept_whatever_the_number_of_steps(slow, tmp_path):
     assert Stopwatch(tmp_path, fresh=True).found == {}
 
 
-def test_a_study_goes_on_with_the_steps_it_was_planned_with(slow, tmp_path, untrained):
+def test_a_resumed_study_keeps_its_planned_steps(slow, tmp_path, untrained):
     launch.run(STUDY, tmp_path)
     kept = RunFolder(tmp_path / "timed" / "linear").read("experiment")
     assert kept is not None

@@ -16,7 +16,7 @@ from attnlab.tasks import Recall
 from tests.small import EXPERIMENT
 
 
-def test_every_field_by_the_path_that_overrides_it(toy):
+def test_every_field_is_shown_by_its_override_path(toy):
     fields = flat(toy.base)
     assert fields["task"] == "copy"
     assert fields["task.languages"] == "en,de"
@@ -27,21 +27,21 @@ def test_every_field_by_the_path_that_overrides_it(toy):
     assert "train" not in fields
 
 
-def test_a_warm_up_that_does_not_end_is_told(toy):
+def test_a_warm_up_longer_than_training_is_reported(toy):
     study = replace(toy.study, base=change(toy.base, **{"train.warmup": 400, "train.steps": 100}))
     wanted = "train.warmup=400 is longer than train.steps=100, so the learning rate reaches only 25.0% of its peak"
     assert any(line.endswith(wanted) for line in settings(study))
     assert not any("is longer than" in line for line in settings(toy.study))
 
 
-def test_how_variants_were_chosen_is_told_before_their_fields(toy):
+def test_the_selection_of_variants_is_shown_before_their_fields(toy):
     chosen = apply(toy.study, ["model.mechanism=linear"])
     lines = settings(chosen)
     assert lines[2:5] == ["", "model.mechanism=linear selects 1 of 2 variants: linear", ""]
     assert not any(" selects " in line for line in settings(toy.study))
 
 
-def test_what_is_no_study_is_refused(toy):
+def test_other_values_than_a_study_are_refused(toy):
     for given, hint in ((toy.base, "Study(experiment) makes one"), ("a.py", "load_study(path) reads one")):
         for call in (show, run):
             with pytest.raises(TypeError, match=f"expected a Study, got .*; {re.escape(hint)}"):
@@ -50,7 +50,7 @@ def test_what_is_no_study_is_refused(toy):
         Experiment(Transformer(), Recall())
 
 
-def test_what_differs_is_marked(toy):
+def test_differing_fields_are_marked(toy):
     lines = settings(toy.study)
     assert lines[:3] == ["toy: which?", "2 variants × 2 seeds × 1 learning rate = 4 lanes", ""]
     assert [line.split() for line in lines if "model.mechanism" in line] == [
@@ -65,20 +65,20 @@ def test_what_differs_is_marked(toy):
     assert lines[-1].split() == ["decoder", "none"]
 
 
-def test_one_variant_has_nothing_to_mark(toy):
+def test_a_single_variant_has_no_marks(toy):
     assert not any("≠" in line for line in settings(Study(toy.base)))
 
 
-def test_a_mechanism_of_one_s_own_is_shown_by_its_class(toy):
+def test_a_user_mechanism_is_shown_by_its_class(toy):
     assert flat(change(toy.base, **{"model.mechanism": toy.Mine()}))["model.mechanism"] == "Mine"
 
 
-def test_lanes_that_differ_are_counted_together(toy):
+def test_different_lanes_are_counted_together(toy):
     study = replace(toy.vary("train.seeds", few=2, many=5), name="x")
     assert settings(study)[1] == "2 variants, 7 lanes"
 
 
-def test_costs():
+def test_costs_of_variants():
     rows = [
         {"variant": "softmax", "parameters": 1234567, "flops": 2.5e9, "state_bytes": 2048, "memory": None},
         {"variant": "linear", "parameters": 99, "flops": 1e3, "state_bytes": 10, "memory": 5e6, "new": 1.5},
@@ -90,7 +90,7 @@ def test_costs():
     ]
 
 
-def test_what_a_study_trains_for():
+def test_the_training_budget_is_shown():
     rows = [{"variant": "a", "lanes": 6, "steps": 1500, "training": 3.2e13}]
     assert costs(rows) == ["variant  lanes  steps  FLOPs, all lanes", "a            6  1,500          32 TFLOP"]
     assert summed(rows) == []
@@ -113,6 +113,6 @@ def test_nothing_is_compiled():
     assert "/jax/core/compile/backend_compile_duration" not in heard
 
 
-def test_columns():
+def test_columns_are_aligned():
     assert columns([["a", "bb"], ["ccc", "d"]]) == ["a    bb", "ccc  d"]
     assert columns([["a", "bb"], ["ccc", "d"]], right=True) == ["a    bb", "ccc   d"]

@@ -19,7 +19,7 @@ def test_ticks_are_at_even_factors():
 @pytest.mark.parametrize(
     "ends", [(1.0, 1.0), (57.0, 143.0), (24_576.0, 24_577.0), (1e-9, 1e12), (1.0, 2.5), (3e-4, 3e-3), (1e-99, 1e99)]
 )
-def test_every_range_has_two_marks_or_more_and_not_too_many(ends):
+def test_every_range_has_two_or_more_ticks_and_not_too_many(ends):
     low, high = ends[0] / 1.05, ends[1] * 1.05
     found = log_ticks(low, high, 5)
     assert 2 <= len(found) <= 10
@@ -27,17 +27,17 @@ def test_every_range_has_two_marks_or_more_and_not_too_many(ends):
 
 
 @pytest.mark.parametrize("ends", [(0.137, 0.96), (0.0, 1.0), (0.4, 0.42), (0.99, 1.0), (1.0, 1.0)])
-def test_a_rate_has_two_marks_or_more_and_not_too_many(ends):
+def test_a_rate_has_two_or_more_ticks_and_not_too_many(ends):
     found = axis(ends, declared("exact_match"))
     assert 2 <= len(found.ticks) <= 6
 
 
-def test_a_rate_has_no_marks_where_it_cannot_be():
+def test_a_rate_has_no_ticks_outside_its_range():
     assert axis([0.99, 1.01], declared("exact_match")).ticks[-1] == pytest.approx(1)
     assert max(axis([0.99, 1.01], declared("loss")).ticks) > 1
 
 
-def test_answers_that_run_on_have_rates_of_edits_above_one():
+def test_error_rates_may_exceed_one():
     for numbers in ([1.29, 1.30, 1.31], [1.29], [0.2, 1.35]):
         found = axis(numbers, declared("word_edit_rate"))
         assert found.low < min(numbers) <= max(numbers) < found.high

@@ -25,7 +25,7 @@ def test_a_row_for_each_variant_and_seed(tmp_path):
     assert {row["memory_bytes"] for row in found} == {"48500000.0"}
 
 
-def test_what_is_no_number_is_empty_and_says_why(tmp_path):
+def test_a_missing_value_is_empty_with_a_reason(tmp_path):
     write_study(
         tmp_path, {"softmax": {"diverged": (1,)}, "linear": {}, "delta": {"finished": False}}, steps=40, groups=()
     )
@@ -42,7 +42,7 @@ def test_what_is_no_number_is_empty_and_says_why(tmp_path):
     assert found["delta", ""]["state"] == "unfinished, 10 of 40 steps"
 
 
-def test_no_name_is_a_formula_or_breaks_a_row(tmp_path):
+def test_names_cannot_become_formulas_or_break_rows(tmp_path):
     names = ["=1+1", "-2", "@x", "a,b", 'a"b', "a\nb", "softmax"]
     for n, name in enumerate(names):
         write_run(tmp_path / name, name, steps=40, groups=("=x",), seeds=(0,), order=n)

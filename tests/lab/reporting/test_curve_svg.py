@@ -24,7 +24,7 @@ from tests.lab.reporting.test_curves import run
         ([[1.0, None], [None, 2.0]], "loss"),
     ],
 )
-def test_any_numbers_give_a_figure(values, key):
+def test_any_values_give_a_figure(values, key):
     drawn = learning_curves([curve(run(values, key=key), key)], declared(key.removeprefix("valid.")), "<label>")
     assert drawn.startswith("<svg ")
     assert drawn.endswith("</svg>")
@@ -40,7 +40,7 @@ def test_any_numbers_give_a_figure(values, key):
         ([[0.125], [0.127]], {"0.1250", "0.1255", "0.1270"}),
     ],
 )
-def test_the_numbers_along_the_axes_are_whole(values, ticks):
+def test_tick_labels_are_complete(values, ticks):
     drawn = learning_curves([curve(run(values), "loss")], declared("loss"), "x")
     assert ticks <= set(re.findall(r"<text[^>]*>([^<]*)</text>", drawn))
 
@@ -48,7 +48,7 @@ def test_the_numbers_along_the_axes_are_whole(values, ticks):
 @pytest.mark.parametrize(
     ("key", "highest"), [("valid.exact_match", 1.0), ("valid.phoneme_error_rate", 3.0), ("loss", 3.0)]
 )
-def test_a_band_ends_where_the_truth_must_and_not_before(key, highest):
+def test_an_interval_is_clipped_at_the_range_and_not_before(key, highest):
     axes = canvas(5, 3).add_subplot()
     panel(
         axes,
@@ -69,7 +69,7 @@ def test_a_figure_is_the_same_each_time_and_takes_the_page_s_colours():
     assert "<text" in drawn
 
 
-def test_what_matplotlib_says_of_its_caches_is_not_printed(tmp_path):
+def test_messages_of_matplotlib_about_caches_are_not_printed(tmp_path):
     (tmp_path / "file").write_text("")
     code = (
         "import numpy as np; from attnlab.lab.reporting.curves import Curve;"

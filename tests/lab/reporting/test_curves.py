@@ -32,14 +32,14 @@ def test_other_learning_rates_are_left_out():
     assert curve(both, "loss").values.tolist() == [[1, 2]]
 
 
-def test_a_seed_that_stops_having_numbers_is_kept_out_of_the_mean():
+def test_a_seed_with_nonfinite_values_is_excluded_from_the_mean():
     found = curve(run([[1.0, 2.0, 5.0], [1.0, 2.0, None], [1.0, 2.0, None]]), "loss")
     assert found.values.shape == (3, 2)
     ((steps, values),) = found.cut
     assert (steps.tolist(), values.tolist()) == ([1], [5])
 
 
-def test_a_seed_that_diverged_is_kept_out_of_the_mean_though_it_still_has_numbers():
+def test_a_diverged_seed_with_finite_values_is_excluded_from_the_mean():
     found = run([[1.0, 5.0], [1.0, 6.0], [1.0, 6.0]])
     found.result["diverged"] = [{"seed": 1, "step": 2, "learning_rate": 0.1}]
     drawn = curve(found, "loss")
@@ -53,7 +53,7 @@ def test_a_seed_that_diverged_is_kept_out_of_the_mean_though_it_still_has_number
     assert curve(found, "loss") is None
 
 
-def test_five_seeds_have_intervals_and_one_has_nothing():
+def test_five_seeds_have_intervals_and_one_has_none():
     row = [1.0, 2.0, 4.0, 5.0, 7.0]
     low, high = curve(run([row]), "loss").band()
     assert (low[0], high[0]) == interval(row)
@@ -68,7 +68,7 @@ def test_many_steps_are_averaged_together():
     assert found.steps[-1] > 990
 
 
-def test_a_band_of_positive_numbers_ends_at_the_least():
+def test_an_interval_of_positive_values_ends_at_the_smallest():
     row = [0.001, 0.001, 0.001, 0.001, 1.0]
     assert interval(row)[0] < 0
     assert curve(run([row]), "loss").band()[0].tolist() == [0.001]

@@ -37,7 +37,7 @@ def drawn(monkeypatch):
     return draw
 
 
-def test_the_story_draws_a_line_a_model_over_the_length_of_sources(drawn, tmp_path):
+def test_the_story_plots_each_model_over_source_length(drawn, tmp_path):
     groups = ("0-10 words", "11-15 words", "16-20 words", "21- words")
     variants = {"last-state": {"mean": 0.2}, "bahdanau": {"mean": 0.3}, "unfinished": {"finished": False}}
     home = write_study(tmp_path, variants, groups=groups)
@@ -52,7 +52,7 @@ def test_the_story_draws_a_line_a_model_over_the_length_of_sources(drawn, tmp_pa
         assert list(line.get_xdata()) == list(groups)
 
 
-def test_capacity_draws_ours_beside_what_was_published(drawn, tmp_path):
+def test_capacity_plots_measured_and_published_values(drawn, tmp_path):
     home = write_study(tmp_path, {"elu1-40": {"mean": 0.01}, "elu1-60": {"mean": 0.03, "seeds": (0,)}}, groups=())
     axes, path = drawn("capacity", home)
     assert path == tmp_path / "capacity.png"
@@ -63,7 +63,7 @@ def test_capacity_draws_ours_beside_what_was_published(drawn, tmp_path):
     assert len(crosses) > 10
 
 
-def test_alike_counts_studies_that_tell_the_same_apart(monkeypatch, tmp_path):
+def test_alike_counts_false_differences(monkeypatch, tmp_path):
     module = loaded("alike")
     monkeypatch.setattr(module, "STUDIES", 100)
     home = write_study(tmp_path, {"base": {"seeds": tuple(range(12)), "spread": 0.05, "mean": 0.5}}, groups=())

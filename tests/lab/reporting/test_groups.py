@@ -7,7 +7,7 @@ from attnlab.lab.results.estimates import Estimate
 from tests.lab.made import outcome
 
 
-def test_groups_that_numbers_name_go_by_size():
+def test_numeric_groups_are_sorted_by_value():
     found = outcome("a", [0.5, 0.6])
     for group in ("1024", "64", "0-10 words", "11-20 words", "128", "de"):
         found.metrics[f"exact_match.{group}"] = Estimate(0.5, None, None, (0.5,))

@@ -7,10 +7,10 @@ import pytest
 from attnlab.lab.reporting.inspect_page import page, write
 from attnlab.storage.json_file import FolderError
 from tests.lab.looked import FOUND, found
-from tests.lab.reporting.test_page import HOSTILE, Page
+from tests.lab.reporting.parsed_page import HOSTILE, Page
 
 
-def test_every_map_stands_there_with_its_figures():
+def test_every_map_has_its_figures():
     shown = Page(page(FOUND | {"notes": ["unfinished"]}, "a c", "small/one"))
     assert "small/one · step 1,200 · attnlaba c → b" in shown.text
     assert "unfinished" in shown.text
@@ -42,7 +42,7 @@ def test_it_has_every_table():
     assert "the softmax of the same" not in text
 
 
-def test_hostile_text_stays_text_and_nothing_is_fetched():
+def test_markup_in_text_is_escaped_and_nothing_is_fetched():
     sides = {"rows": [HOSTILE, "∎"], "columns": [HOSTILE, "b", "c"], "mechanism": HOSTILE}
     hostile = {name: seen | sides for name, seen in FOUND["attentions"].items()}
     told = FOUND["distance"] | {"run": HOSTILE, "notes": [HOSTILE]}
@@ -52,7 +52,7 @@ def test_hostile_text_stays_text_and_nothing_is_fetched():
     assert not re.search(r"https?:|@import|url\(", shown.source)
 
 
-def test_it_is_written_whole_and_names_no_folder_of_this_machine(tmp_path):
+def test_it_is_written_atomically_without_local_paths(tmp_path):
     write(tmp_path / "a.html", FOUND, "a c", tmp_path / "small" / "one")
     assert (tmp_path / "a.html").read_text() == page(FOUND, "a c", "small/one")
     with pytest.raises(FolderError, match=r"^/proc/a.html: "):

@@ -24,7 +24,7 @@ def touch(a, b):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_twenty_names_do_not_touch_and_stay_on_the_page(seed):
+def test_twenty_labels_do_not_overlap_and_stay_on_the_page(seed):
     random = np.random.default_rng(seed)
     points = list(zip(random.uniform(60, 310, 20), random.uniform(20, 280, 20), strict=True))
     found = list(boxes(points, placed(points), NAMES))
@@ -33,13 +33,13 @@ def test_twenty_names_do_not_touch_and_stay_on_the_page(seed):
     assert all(box[0] >= -16 and box[2] <= 346 and box[1] >= 0 and box[3] <= 290 for box in found)
 
 
-def test_all_at_one_place_are_spread():
+def test_labels_of_equal_points_are_spread():
     points = [(200.0, 150.0)] * 20
     found = list(boxes(points, placed(points), NAMES))
     assert not [pair for pair in combinations(found, 2) if touch(*pair)]
 
 
-def test_a_name_stands_on_the_right_of_its_point_unless_something_is_there():
+def test_a_label_is_to_the_right_of_its_point_if_there_is_room():
     (spot,) = placed([(100.0, 100.0)])
     assert (spot.side, spot.shift) == (1, 0)
     (spot,) = placed([(320.0, 100.0)])
@@ -50,7 +50,7 @@ def test_a_name_stands_on_the_right_of_its_point_unless_something_is_there():
     assert spots[0].side == -1
 
 
-def test_a_name_without_room_is_not_placed():
+def test_a_label_without_room_is_not_placed():
     points = [(x, y) for x in range(100, 200, 5) for y in range(100, 200, 5)]
     spots = placed(points, ["variant"] * len(points))
     found = [(point, spot) for point, spot in zip(points, spots, strict=True) if spot is not None]

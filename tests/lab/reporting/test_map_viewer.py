@@ -15,7 +15,7 @@ def example(T=2, S=3, L=2, H=2, seed=0):
     return Example([f"s{n}" for n in range(S)], list("abcdefgh" * 20)[:T], layers)
 
 
-def test_the_weights_are_in_the_page_to_a_thousandth():
+def test_weights_are_stored_to_three_digits():
     examples = [example(), example(T=4, seed=1)]
     packed = re.findall(r'data-weights="([^"]*)"', map_viewer(examples, "map"))
     for text, one in zip(packed, examples, strict=True):
@@ -23,7 +23,7 @@ def test_the_weights_are_in_the_page_to_a_thousandth():
         np.testing.assert_allclose(found, one.layers, atol=0.0005001)
 
 
-def test_without_scripts_the_first_picture_stands():
+def test_without_scripts_the_first_map_is_shown():
     markup = map_viewer([example(), example(T=4, seed=1)], "map")
     assert markup.count('class="still"') == 1
     assert re.findall(r'<div class="(\w+)"[^>]*( hidden)>', markup) == [("sliders", " hidden"), ("example", " hidden")]
@@ -34,7 +34,7 @@ def test_without_scripts_the_first_picture_stands():
     assert 'class="less"' in strokes
 
 
-def test_there_is_a_slider_for_each_choice_and_no_other():
+def test_there_is_a_slider_for_each_choice_with_several_values():
     def ranges(*examples):
         return re.findall(r'min="(\d)" max="(\d)" value="(\d)" step="1"></?', map_viewer(examples, "map"))
 
@@ -47,7 +47,7 @@ def test_there_is_a_slider_for_each_choice_and_no_other():
     assert kinds(example(L=1), example(L=1)) == ["head", "example"]
 
 
-def test_what_has_no_room_is_counted():
+def test_maps_that_do_not_fit_are_counted():
     large = [example(T=90, S=90, L=2, H=4, seed=n) for n in range(3)]
     markup = map_viewer(large, "map")
     assert markup.count("data-weights") == 1
@@ -56,6 +56,6 @@ def test_what_has_no_room_is_counted():
     assert len(re.findall(r'data-weights="([^"]*)"', markup)[0]) > ROOM
 
 
-def test_words_are_set_apart_and_letters_are_not():
+def test_words_are_separated_and_letters_are_not():
     assert "<bdi>s0 s1 s2</bdi>" in map_viewer([example()], "map")
     assert "<bdi>ab</bdi>" in map_viewer([example()], "map")

@@ -20,7 +20,7 @@ def results(tmp_path_factory):
     return Results(folder, folder / "report.html", 0)
 
 
-def test_printed_they_are_text(results):
+def test_in_a_terminal_they_are_text(results):
     assert "exact match" in str(results.table())
     assert "softmax" in str(results.table())
     said = str(results.verdicts()).split("\n")
@@ -30,21 +30,21 @@ def test_printed_they_are_text(results):
     assert str(results.curves()) == "learning curves"
 
 
-def test_where_there_is_nothing_to_draw_it_is_said(tmp_path):
+def test_without_data_a_note_is_shown(tmp_path):
     folder = write_study(tmp_path / "none", {"softmax": {"finished": False}})
     assert str(notebook.maps(folder)).startswith("no attention maps")
     assert "no attention maps" in notebook.maps(folder).page
     assert str(notebook.curves(folder)).startswith("no learning curves")
 
 
-def test_what_is_shown_cannot_leave_its_frame(tmp_path):
+def test_output_is_confined_to_its_frame(tmp_path):
     folder = write_study(tmp_path / "odd", {'"><script>alert(1)</script>': {"mean": 0.9}, "b": {"mean": 0.8}})
     shown = notebook.table(folder)._repr_html_()
     assert shown.startswith("<iframe ")
     assert shown.count("<") == shown.count(">") == 2
 
 
-def test_a_notebook_shows_them_at_their_height_and_sliders_move(results, browser, tmp_path):
+def test_a_notebook_shows_pages_at_full_height_with_working_sliders(results, browser, tmp_path):
     page = tmp_path / "notebook.html"
     parts = [results.table(), results.verdicts(), results.curves(), results.maps()]
     page.write_text("<!doctype html><style>table { display: none }</style>" + "".join(p._repr_html_() for p in parts))

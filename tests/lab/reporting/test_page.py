@@ -1,11 +1,10 @@
-"""The page of a study: what it says, that nothing breaks out of it, and how a browser takes it."""
+"""The page of a study: what it shows, and that names cannot break its markup."""
 
 import re
 import subprocess
 import sys
 from base64 import b64encode
 from hashlib import sha256
-from html.parser import HTMLParser
 
 import pytest
 
@@ -14,28 +13,8 @@ from attnlab.lab.reporting.map_viewer import SCRIPT
 from attnlab.lab.reporting.page import page
 from attnlab.lab.results.outcome import outcomes
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from tests.lab.reporting.parsed_page import HOSTILE, Page
 from tests.lab.synthetic import retell, rewrite, write_run, write_study
-
-HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e]]>&amp;{}${7*7}</style></title>"
-
-
-class Page(HTMLParser):
-    """Tags with their attributes, and the text between them."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.source, self.tags, self.words = text, [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).split())
 
 
 def read(folder) -> Page:
@@ -47,7 +26,7 @@ def study(tmp_path):
     return write_study(tmp_path / "dates", steps=500)
 
 
-def test_the_page_says_what_the_folders_say(study):
+def test_the_page_agrees_with_the_folders(study):
     shown = read(study)
     question = "Does softmax attention read human-written dates better than linear attention?"
     assert shown.text.count(question) == 1
@@ -74,7 +53,7 @@ def test_the_page_says_what_the_folders_say(study):
     assert len([tag for tag, attributes in shown.tags if attributes.get("class") == "scatter"]) == 3
 
 
-def test_the_numbers_and_the_figures_stand_beside_the_page(study):
+def test_tables_and_figures_are_written_next_to_the_page(study):
     shown = Page(report(study).read_text(encoding="utf-8"))
     links = [attributes["href"] for tag, attributes in shown.tags if tag == "a"]
     assert links == ["table.csv", "answer.png", "learning.png"]
@@ -88,7 +67,7 @@ def test_the_numbers_and_the_figures_stand_beside_the_page(study):
     assert not list(study.glob("*.png"))
 
 
-def test_the_page_is_the_same_each_time(study):
+def test_the_page_is_deterministic(study):
     first = page(outcomes(study), "dates")
     assert page(outcomes(study), "dates") == first
     assert len(first) < 400_000
@@ -103,7 +82,7 @@ def test_a_study_imports_no_jax_and_reads_no_registry(study):
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_nothing_is_fetched_and_nothing_runs_but_the_sliders(study):
+def test_nothing_is_fetched_and_only_sliders_have_scripts(study):
     shown = read(study)
     assert "http:" not in shown.source
     assert "https:" not in shown.source
@@ -122,7 +101,7 @@ def test_nothing_is_fetched_and_nothing_runs_but_the_sliders(study):
     assert shown.source.count(f"<script>{SCRIPT}</script>") == 1
 
 
-def test_hostile_names_stay_text(tmp_path):
+def test_markup_in_names_is_escaped(tmp_path):
     names = ["<img src=x onerror=alert(3)>", '"><svg onload=alert(4)>', "'[red]x", "&lt;b&gt;"]
     for name in names:
         write_run(tmp_path / name, name, question=HOSTILE, groups=(HOSTILE,), steps=100)
@@ -146,7 +125,7 @@ def test_hostile_names_stay_text(tmp_path):
         assert words in shown.text
 
 
-def test_a_half_finished_run_is_listed_and_never_averaged(tmp_path):
+def test_an_unfinished_run_is_listed_and_never_averaged(tmp_path):
     write_study(tmp_path, {"softmax": {}, "linear": {"finished": False, "steps": 1000}}, groups=())
     shown = read(tmp_path)
     assert "1 of 2 variants finished" in shown.text
@@ -157,7 +136,7 @@ def test_a_half_finished_run_is_listed_and_never_averaged(tmp_path):
     assert not [label for label in curves if "linear" in label]
 
 
-def test_nothing_finished(tmp_path):
+def test_no_finished_runs(tmp_path):
     write_study(tmp_path, {"softmax": {"finished": False, "steps": 100}})
     shown = read(tmp_path)
     assert "No run in this folder has finished" in shown.text
@@ -208,7 +187,7 @@ def test_numbers_that_are_not_finite_are_shown_as_failed(study):
         ("maps.json", {"source": ["a"], "target": [], "layers": [[[[1, 2]]]]}, "linear/maps.json: layers"),
     ],
 )
-def test_a_broken_file_gives_a_line_and_the_rest_stands(study, file, content, complaint):
+def test_a_broken_file_is_reported_and_the_rest_is_shown(study, file, content, complaint):
     if isinstance(content, str):
         (study / "linear" / file).write_text(content)
     else:
@@ -219,13 +198,13 @@ def test_a_broken_file_gives_a_line_and_the_rest_stands(study, file, content, co
     assert "softmax: exact match" in shown.text
 
 
-def test_a_metrics_line_cut_in_the_middle_is_no_trouble(study):
+def test_a_truncated_metrics_line_is_ignored(study):
     with (study / "linear" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 510, "se')
     assert "could not be read" not in read(study).text
 
 
-def test_a_run_that_was_cut_off_among_the_lanes_of_a_step_is_unfinished(study):
+def test_a_run_with_a_partly_recorded_step_is_unfinished(study):
     run = RunFolder(study / "linear")
     run.file("result").unlink()
     rows = run.metrics()
@@ -246,7 +225,7 @@ def test_a_folder_without_runs_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
+def test_figures_have_descriptions_for_screen_readers(study):
     shown = read(study)
     assert shown.tags[0] == ("html", {"lang": "en"})
     pictures = [attributes for tag, attributes in shown.tags if tag == "svg"]
@@ -260,104 +239,11 @@ def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
     assert len(identities) == len(set(identities))
 
 
-def test_unpaired_seeds_are_said_and_not_averaged(tmp_path):
+def test_unpaired_seeds_are_reported_and_not_averaged(tmp_path):
     shown = read(write_study(tmp_path, {"softmax": {}, "linear": {"seeds": (7, 8, 9)}}, steps=100, groups=()))
     assert "There is no verdict on linear." in shown.text
     assert "got 7, 8, 9 and 0, 1, 2." in shown.text
     assert "verdict" not in shown.text.split("The numbers")[1].split("Learning")[0]
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The page of a study, for tests that leave it as it is."""
-    return report(write_study(tmp_path_factory.mktemp("studies") / "dates", steps=500))
-
-
-# The maps are unpacked aside; then they are drawn.
-READY = """new Promise(done => {
-  const wait = () => document.querySelector(".lens:not(.live)") ? setTimeout(wait, 20) : done();
-  wait();
-})"""
-
-
-@pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)])
-def test_a_browser_has_no_complaint_asks_for_nothing_and_need_not_scroll_aside(browser, finished, width, dark):
-    browser.open(finished, width, dark)
-    assert "softmax" in browser.run("document.title + document.body.innerText")
-    browser.run(READY)
-    assert browser.run("document.documentElement.scrollWidth") == width
-    assert browser.said == []
-    assert browser.asked == [finished.as_uri()]
-
-
-def test_the_browser_would_notice(browser, finished, tmp_path):
-    # The page's own policy stops what is foreign and says so; without a policy it would be asked for, and would run.
-    file = tmp_path / "report.html"
-    stray = finished.read_bytes().replace(
-        b"</main>", b"<img src='stray.png'><script>console.log('ran')</script></main>"
-    )
-    file.write_bytes(stray)
-    browser.open(file)
-    assert len(browser.said) == 2
-    assert not any(line == "ran" for line in browser.said)
-    file.write_bytes(re.sub(rb'<meta http-equiv="Content[^>]*>', b"", stray))
-    browser.open(file)
-    assert "ran" in browser.said
-    assert any(address.endswith("stray.png") for address in browser.asked)
-
-
-def test_sliders_move_and_change_the_picture(browser, finished):
-    browser.open(finished)
-    cells = "[...document.querySelectorAll('.lens .example:not([hidden]) .cells')][0].outerHTML"
-    browser.run(READY)
-    last, seen = browser.run(cells), set()
-    assert "<rect" in last
-    seen.add(last)
-    for slider, key, told in (
-        ("layer", "ArrowLeft", "1 of 2"),
-        ("head", "ArrowRight", "1 of 4"),
-        ("head", "End", "4 of 4"),
-        ("example", "ArrowRight", "2 of 3"),
-    ):
-        browser.run(f"document.querySelector('.lens input.{slider}').focus()")
-        browser.press(key)
-        assert browser.run("document.activeElement.nextElementSibling.value") == told
-        seen.add(browser.run(cells))
-    assert len(seen) == 5
-    # What is drawn is what the file holds: layer 1, head 4, of the second example.
-    example = (RunFolder(finished.parent / "softmax").read("maps") or {})["examples"][1]
-    weight = example["layers"][0][3][0][-1]
-    words = browser.run("document.querySelector('.lens .example:not([hidden]) .cells').textContent")
-    assert f"{example['target'][0]} ← {example['source'][-1]}  {weight:.3f}" in words
-    assert browser.said == []
-
-
-def test_paper_shows_the_last_layer_s_mean_wherever_the_sliders_are(browser, finished):
-    browser.open(finished)
-    browser.run(READY)
-    style = "getComputedStyle(document.querySelector('.lens {}')).display"
-    assert browser.run(style.format(".still")) == "none"
-    browser.run("document.querySelector('.lens input.example').focus()")
-    browser.press("End")
-    browser.call("Emulation.setEmulatedMedia", media="print")
-    assert browser.run(style.format(".sliders+.example .still")) != "none"
-    assert browser.run(style.format(".cells")) == "none"
-    visible = "[...document.querySelectorAll('.lens')].map(l => [...l.children].filter(c => c.offsetHeight).length)"
-    assert browser.run(visible) == [1, 1]
-    dot = "getComputedStyle(document.querySelector('.verdicts li'), '::before').printColorAdjust"
-    assert browser.run(dot) == "exact"
-    assert browser.paper().startswith(b"%PDF")
-
-
-def test_a_page_without_scripts_has_its_first_pictures(browser, finished):
-    browser.open(finished, scripts=False)
-    # What no script may look at, the protocol does.
-    root = browser.call("DOM.getDocument")["root"]["nodeId"]
-    found = browser.call("DOM.querySelectorAll", nodeId=root, selector=".lens .still path")["nodeIds"]
-    assert browser.call("DOM.getBoxModel", nodeId=found[0])["model"]["width"] > 10
-    (sliders, *_) = browser.call("DOM.querySelectorAll", nodeId=root, selector=".sliders")["nodeIds"]
-    with pytest.raises(RuntimeError, match="box model"):
-        browser.call("DOM.getBoxModel", nodeId=sliders)
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +257,7 @@ def mixed(tmp_path_factory):
     return read(home)
 
 
-def test_numbers_of_two_metrics_share_no_axis(mixed):
+def test_two_metrics_have_separate_axes(mixed):
     drawn = {kind: [a["aria-label"] for _, a in mixed.tags if a.get("class") == kind] for kind in ("curve", "scatter")}
     bits = "bits per character"
     assert [label.split(" against ")[0] for label in drawn["scatter"]] == ["exact match"] * 3 + [bits] * 3
@@ -392,7 +278,7 @@ def test_numbers_of_two_metrics_share_no_axis(mixed):
     assert len(identities) == len(set(identities))
 
 
-def test_numbers_of_two_metrics_share_no_column(mixed):
+def test_two_metrics_have_separate_columns(mixed):
     sections = mixed.source.split("<h2>")
     numbers, groups = (next(part for part in sections if part.startswith(h)) for h in ("The numbers", "By group"))
     for part in (numbers, groups):
@@ -406,7 +292,7 @@ def test_numbers_of_two_metrics_share_no_column(mixed):
     assert re.findall("<h3>(.*?) by group", drawn) == ["exact match", "bits per character"]
 
 
-def test_no_certainty_is_made_of_seeds_that_came_to_one_number(tmp_path):
+def test_seeds_with_equal_values_claim_no_certainty(tmp_path):
     shown = read(write_study(tmp_path / "still", {"softmax": {"mean": 1.0, "spread": 0.0}}, steps=500, groups=()))
     assert "softmax: exact match 100.0% (no interval: 3 seeds show no spread)." in shown.text
     assert "the line is its 95% interval (no line if the seeds show no spread)" in shown.text

@@ -48,13 +48,13 @@ def test_the_exit_code_is_that_of_the_first(studies, monkeypatch, capsys, first,
     assert 'raise DataError("gone") if' in err, "--debug shows the traceback"
 
 
-def test_one_alone_is_refused_as_it_is(studies, capsys):
+def test_a_single_broken_study_is_refused_with_its_own_error(studies, capsys):
     (studies / "a" / "study.json").write_text("{")
     assert main(["report", str(studies / "a")]) == 4
     assert capsys.readouterr().err.startswith(f"attnlab: error: {studies}/a/study.json: not JSON: ")
 
 
-def test_what_a_page_could_not_read_is_said_beside_it(studies, capsys):
+def test_unreadable_files_of_a_page_are_reported(studies, capsys):
     (studies / "a" / "linear" / "metrics.jsonl").unlink()
     assert main(["report", str(studies / "a")]) == 0
     out, err = capsys.readouterr()

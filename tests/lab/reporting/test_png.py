@@ -14,14 +14,14 @@ def size(png):
     return struct.unpack(">II", png[16:24])
 
 
-def test_the_answer_grows_with_its_variants_and_is_the_same_each_time():
+def test_the_figure_grows_with_the_number_of_variants_and_is_deterministic():
     found = [outcome(f"v{n}", [0.9, 0.8], order=n) for n in range(9)]
     assert size(answer(found))[1] > size(answer(found[:2]))[1]
     assert answer(found[:2]) == answer(found[:2])
     assert answer([outcome("a", []), outcome("b", [None])]) is None
 
 
-def test_names_that_no_font_has_are_drawn_without_a_word():
+def test_names_without_font_glyphs_give_no_warnings():
     # Mathematics, letters that are missing, controls, a lone surrogate, and more than has room.
     names = ["$\\frac{1}$", "\u0301", "\u202e\n\x00", "\ud800", "日" * 99, "_hidden"]
     found = [outcome(name, [0.9, 0.8], order=n) for n, name in enumerate(names)]
@@ -44,7 +44,7 @@ def test_each_headline_metric_has_axes_of_its_own(monkeypatch):
     assert not any("%" in tick.get_text() for tick in bits.get_xticklabels())
 
 
-def test_curves_stand_two_beside_each_other(monkeypatch):
+def test_curves_are_in_two_columns(monkeypatch):
     monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
     one = [Curve("a", 0, np.arange(3), np.ones((3, 2)), ())]
     for count, rows in ((1, 1), (2, 1), (3, 2), (4, 2)):
@@ -53,7 +53,7 @@ def test_curves_stand_two_beside_each_other(monkeypatch):
         assert len({axes.get_subplotspec().rowspan.start for axes in figure.axes}) == rows
 
 
-def test_seeds_that_show_no_spread_have_no_line(monkeypatch):
+def test_seeds_with_equal_values_have_no_interval(monkeypatch):
     monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
     (axes,) = answer([outcome("a", [1.0, 1.0]), outcome("b", [0.9, 0.8], order=1)]).axes
     assert sum(len(set(line.get_xdata())) == 2 and line.get_marker() == "None" for line in axes.lines) == 1

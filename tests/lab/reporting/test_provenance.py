@@ -16,7 +16,7 @@ def page(*told):
     return str(provenance(found[: len(told)]))
 
 
-def test_in_what_variants_were_matched_and_for_what_they_were_trained_is_said():
+def test_match_and_budget_are_stated():
     parameters = {"match": "parameters", "budget": "steps"}
     assert "<p>The variants have equal parameters, within 2%.</p>" in page(parameters, parameters)
     both = {"match": "state", "budget": "flops"}
@@ -36,19 +36,19 @@ def test_in_what_variants_were_matched_and_for_what_they_were_trained_is_said():
         [{"match": "luck", "budget": None}],
     ],
 )
-def test_where_there_is_nothing_of_it_to_say_nothing_is(told):
+def test_without_match_and_budget_nothing_is_stated(told):
     said = page(*told)
     assert "Matched" not in said
     assert "Trained" not in said
 
 
-def test_what_has_not_begun_varies_in_nothing():
+def test_variants_that_have_not_started_differ_in_nothing():
     told = [{"experiment": {"model": {"width": 8, "bias": None}, "train": {"rates": [0.1, 0.2]}}}, {"experiment": {}}]
     assert "What varies" not in page(*told)
     assert "What varies" in page(told[0], {"experiment": {"model": {"width": 9}}})
 
 
-def test_a_field_is_written_as_the_command_line_reads_it():
+def test_fields_are_written_as_on_the_command_line():
     fields = {"key_heads": None, "tied": True, "rates": [0.1, 3e-05], "name": "a b"}
     assert "<code>model.key_heads=none\nmodel.tied=true\nmodel.rates=0.1,3e-05\nmodel.name=a b</code>" in page(
         {"experiment": {"model": fields}}

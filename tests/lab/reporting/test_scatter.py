@@ -33,7 +33,7 @@ def crosses(markup):
     return [float(y) for y in re.findall(CROSS, markup)]
 
 
-def test_points_stand_where_their_numbers_are():
+def test_points_are_at_their_values():
     series = [Series(f"v{n}", n, (point(x, y),)) for n, (x, y) in enumerate([(1, 1.0), (10, 2.0), (100, 3.0)])]
     markup = drawn(*series)
     x, y = zip(*[map(float, place) for place in re.findall(DOT, markup)], strict=True)
@@ -52,7 +52,7 @@ def test_each_variant_is_named_and_names_are_escaped():
     assert "<b>" not in markup
 
 
-def test_variants_at_one_place_stand_side_by_side():
+def test_equal_points_are_drawn_side_by_side():
     series = [Series(f"v{n}", n, (point(5, 1.0),)) for n in range(3)]
     x = [float(x) for x, _ in re.findall(DOT, drawn(*series))]
     assert [b - a for a, b in pairwise(x)] == pytest.approx([5, 5], abs=0.02)
@@ -61,7 +61,7 @@ def test_variants_at_one_place_stand_side_by_side():
     assert x[1] - x[0] > 100
 
 
-def test_what_has_no_number_is_a_cross_and_never_a_dot():
+def test_variants_without_value_are_crosses():
     lost = Point(1, Estimate(None, None, None, (None, 0.5)))
     markup = drawn(Series("a", 0, (lost, point(10, 1.0, diverged=2))))
     assert len(crosses(markup)) == 2
@@ -75,7 +75,7 @@ def test_what_has_no_number_is_a_cross_and_never_a_dot():
     assert above < below
 
 
-def test_a_panel_draws_one_in_colour_and_the_tracks_of_the_rest():
+def test_a_panel_draws_one_variant_in_colour_and_the_others_in_grey():
     series = [Series(f"v{n}", n, (point(1, 1.0), point(10, 2.0))) for n in range(3)]
     first, second, _ = panels(declared("loss"), series, number, "label ")
     assert 'aria-label="label v1"' in second
@@ -88,20 +88,20 @@ def test_a_panel_draws_one_in_colour_and_the_tracks_of_the_rest():
     assert "var(--grid)" not in second
 
 
-def test_only_numbers_that_have_room_are_written():
+def test_only_tick_labels_with_room_are_drawn():
     series = [Series("a", 0, tuple(point(x, 1.0) for x in (1.0, 1.01, 2.0, 100.0)))]
     (markup,) = panels(declared("loss"), series, number, "label")
     assert [x for x in ("1", "1.01", "100") if f">{x}</text>" in markup] == ["1", "100"]
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e99, -1e99])
-def test_no_width_is_no_trouble(mean):
+def test_an_axis_of_no_width_is_drawn(mean):
     one = Series("a", 0, (Point(3.0, Estimate(mean, None, None, (mean,))),))
     for metric in ("loss", "exact_match"):
         assert "nan" not in drawn(one, metric=metric)
 
 
-def test_seeds_that_show_no_spread_have_no_line_and_it_is_said():
+def test_seeds_with_equal_values_have_no_interval_and_a_note():
     markup = drawn(Series("a", 0, (point(1, 1.0, 0.0, (1.0, 1.0)),)), Series("b", 1, (point(2, 2.0),)))
     assert markup.count(SPAN) == 1
     assert "a: 1.00, no spread" in markup

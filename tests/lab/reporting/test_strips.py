@@ -16,7 +16,7 @@ def places(markup, kind):
     return [float(x) for x in re.findall(rf'<circle cx="([\d.]+)%"[^>]*class="{kind}"', markup)]
 
 
-def test_marks_stand_where_their_numbers_are():
+def test_marks_are_at_their_values():
     markup = drawn("loss", (2.0, 1.0, 3.0, (1.0, 2.0, 3.0)), (5.0, 4.0, 6.0, (4.0, 5.0, 6.0)))
     # One axis for both: equal steps are equally wide.
     rings = places(markup, "ring")
@@ -25,7 +25,7 @@ def test_marks_stand_where_their_numbers_are():
     assert places(markup, "dot") == [rings[1], rings[4]]
 
 
-def test_a_rate_s_interval_is_cut_where_the_truth_cannot_be():
+def test_an_interval_of_a_rate_is_clipped_to_its_range():
     markup = drawn("exact_match", (0.99, 0.97, 1.01, (0.98, 1.0)))
     end = float(re.findall(r'x2="([\d.]+)%"[^>]*class="reach"', markup)[0])
     assert end == max(places(markup, "ring"))
@@ -35,18 +35,18 @@ def test_a_rate_s_interval_is_cut_where_the_truth_cannot_be():
 @pytest.mark.parametrize(
     "estimate", [(1.0, None, None, (1.0,)), (0.0, 0.0, 0.0, (0.0, 0.0)), (1e99, -1e99, 1e99, (1e99, -1e99))]
 )
-def test_no_width_is_no_trouble(estimate):
+def test_an_axis_of_no_width_is_drawn(estimate):
     for metric in ("loss", "exact_match"):
         assert "nan" not in drawn(metric, estimate)
 
 
-def test_what_is_not_sound_is_told_and_not_drawn():
+def test_invalid_values_are_reported_and_not_drawn():
     markup = drawn("loss", (None, None, None, (None, 1.0)), (1.0, 0.5, 1.5, (1.0, 1.0)))
     assert len(places(markup, "dot")) == 1
     assert "v0 failed" in markup
 
 
-def test_seeds_that_show_no_spread_have_no_line_and_it_is_said():
+def test_seeds_with_equal_values_have_no_interval_and_a_note():
     markup = drawn("exact_match", (1.0, 1.0, 1.0, (1.0, 1.0)), (0.9, 0.8, 1.0, (0.89, 0.91)))
     assert markup.count('class="reach"') == 1
     assert "v0: 100.0%, no spread" in markup

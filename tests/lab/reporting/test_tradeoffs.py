@@ -26,7 +26,7 @@ def test_a_figure_for_each_cost():
     assert tradeoffs(found[:1]) is None
 
 
-def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
+def test_an_unknown_cost_is_not_drawn_and_its_variant_is_named():
     found = [variant("a", 0), variant("b", 1), variant("c", 2, state_bytes=None)]
     markup = tradeoffs(found)
     assert re.sub("<[^>]*>", "", markup).count("Not drawn, because a number is missing: c") == 1
@@ -36,12 +36,12 @@ def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
     ]
 
 
-def test_what_failed_is_not_drawn():
+def test_failed_variants_are_not_drawn():
     found = [variant("a", 0), variant("b", 1), replace(variant("c", 2), metrics=outcome("c", [0.9, None]).metrics)]
     assert "c" not in re.findall(r'aria-label="exact match against decoding state for ([^"]*)"', tradeoffs(found))[0]
 
 
-def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
+def test_failed_variants_are_named_and_diverged_seeds_are_crosses():
     lost = [{"seed": 2, "learning_rate": 0.1, "step": 3}]
     found = [variant("a", 0), variant("b", 1, diverged=lost), replace(variant("c", 2), metrics={})]
     markup = tradeoffs(found)

@@ -32,7 +32,7 @@ def test_a_clear_difference():
     assert first == "The reference."
 
 
-def test_less_of_an_error_is_better():
+def test_lower_is_better_for_errors():
     a = outcome("a", [0.10, 0.11, 0.12], "word_error_rate", False, order=1)
     over, (own, _) = said(a, outcome("b", [0.20, 0.21, 0.2204], "word_error_rate", False))
     assert over == ["a is better than b."]
@@ -41,7 +41,7 @@ def test_less_of_an_error_is_better():
     assert own.endswith("3 pairs; effect −245).")
 
 
-def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_the_same():
+def test_an_unclear_verdict_states_the_detectable_difference_and_not_equality():
     over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93]))
     assert over == ["a does not differ significantly from b with these seeds."]
     assert own.startswith("Unclear compared with b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
@@ -51,7 +51,7 @@ def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_t
     assert "same" not in own
 
 
-def test_where_a_seed_learns_or_does_not_few_pairs_claim_no_jump():
+def test_few_pairs_of_bimodal_seeds_allow_no_claim():
     split, low = outcome("split", [0.90, 0.15, 0.91], order=1), outcome("low", [0.14, 0.15, 0.16], order=2)
     over, (_, own, _) = said(split, low, outcome("b", BASE))
     assert over == ["split and low do not differ significantly from b with these seeds."]
@@ -62,7 +62,7 @@ def test_where_a_seed_learns_or_does_not_few_pairs_claim_no_jump():
     )
 
 
-def test_a_margin_makes_sameness_sayable():
+def test_a_margin_allows_an_equivalence_verdict():
     over, (own, _) = said(outcome("a", [0.901, 0.899, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
     assert over == ["a is the same as b within 1 point."]
     assert own.startswith("The same as b: 0.0 points (95% interval ")
@@ -82,26 +82,26 @@ def test_a_margin_makes_sameness_sayable():
     )
 
 
-def test_seeds_that_diverged_are_told_beside_the_verdict():
+def test_diverged_seeds_are_reported_with_the_verdict():
     lost = [{"seed": n, "learning_rate": 0.1, "step": 3} for n in (2, 3, 4)]
     a = outcome("a", [0.93, 0.95], seeds=[0, 1, 2, 3, 4], order=1, diverged=lost, learning_rate=0.1)
     over, _ = said(a, outcome("b", [0.5, 0.52, 0.5, 0.5, 0.5]))
     assert over == ["a is better than b.", "Some seeds diverged and are excluded from the means: a (3 of 5)."]
 
 
-def test_no_spread_is_told_whatever_the_verdict():
+def test_equal_values_are_reported_for_every_verdict():
     over, (own, _) = said(outcome("a", [0.5] * 3, order=1), outcome("b", [0.5] * 3, margin=0.01))
     assert over == ["a is the same as b within 1 point."]
     assert own.endswith(" These seeds show no spread, but other seeds may.")
 
 
-def test_both_ends_of_an_interval_are_told_apart():
+def test_both_ends_of_an_interval_are_printed_differently():
     _, (own, _) = said(outcome("a", [0.60001, 0.60002, 0.60003], order=1), outcome("b", [0.59] * 3))
     low, high = re.search(r"interval (\S+) to (\S+),", own).groups()
     assert (low, high) == ("+1.000", "+1.004")
 
 
-def test_seeds_without_a_partner_are_named():
+def test_unpaired_seeds_are_named():
     a = outcome("a", [0.91, 0.93], seeds=[0, 1], order=1)
     lost = {"diverged": [{"seed": 7, "learning_rate": 0.1, "step": 3}], "learning_rate": 0.1}
     _, (own, _) = said(a, outcome("b", [0.90, 0.92, 0.99], seeds=[1, 0, 5]))
@@ -112,7 +112,7 @@ def test_seeds_without_a_partner_are_named():
     assert "Left out" not in said(a, b)[1][0]
 
 
-def test_one_seed_and_strange_seeds_are_not_compared():
+def test_one_seed_or_different_seeds_are_not_compared():
     over, (own, _) = said(outcome("a", [0.91], order=1), outcome("b", [0.90]))
     assert over == ["There is no verdict on a."]
     assert own.startswith(
@@ -122,7 +122,7 @@ def test_one_seed_and_strange_seeds_are_not_compared():
     assert own.endswith("needs at least two common seeds, got 5, 6 and 0, 1.")
 
 
-def test_several_are_listed_by_verdict_and_said_to_be_corrected():
+def test_several_variants_are_listed_by_verdict_with_correction():
     rows = {"b": 0.95, "c": 0.85, "d": 0.96, "e": 0.8}
     found = [outcome(name, [n, n + 0.001, n - 0.001], order=k) for k, (name, n) in enumerate(rows.items(), 1)]
     found.append(outcome("a", BASE))
@@ -135,7 +135,7 @@ def test_several_are_listed_by_verdict_and_said_to_be_corrected():
     assert "No margin was set" in told
 
 
-def test_nothing_to_compare_is_said():
+def test_nothing_to_compare_is_reported():
     (sentence,), _ = said(outcome("a", [0.9, 0.8]), outcome("b", [0.9, 0.8], "loss", False, order=1))
     assert sentence.startswith("Nothing is compared with the reference a: the finished runs have different")
     assert said(outcome("a", BASE)) == ([], [""])
@@ -155,11 +155,11 @@ def test_nothing_to_compare_is_said():
         ),
     ],
 )
-def test_readings(one, words):
+def test_readings_of_verdicts(one, words):
     assert text(reading(one)) == words
 
 
-def test_variants_that_were_asked_different_things_have_references_of_their_own():
+def test_variants_with_different_evaluations_have_separate_references():
     made = [
         outcome("lists-a", BASE),
         outcome("lists-b", [0.95, 0.96, 0.95], order=1),
@@ -178,7 +178,7 @@ def test_variants_that_were_asked_different_things_have_references_of_their_own(
     assert "The verdicts are corrected for all 2 comparisons (Holm" in told
 
 
-def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
+def test_variants_without_common_evaluation_are_reported():
     made = [outcome("hun", BASE), outcome("jpn", [0.95, 0.96, 0.95], order=1)]
     found = [replace(one, experiment={**one.experiment, "comparable_part": {"language": one.name}}) for one in made]
     sentences, each = said(*found)
@@ -186,14 +186,14 @@ def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
     assert each == ["", ""]
 
 
-def test_no_difference_of_shares_is_said_to_be_more_than_all():
+def test_differences_of_fractions_are_at_most_one():
     _, (own, _) = said(outcome("a", [0.97, 0.17, 0.93], order=1), outcome("b", [1.0, 1.0, 0.99]))
     assert "(95% interval −100.0 to +82.0, 3 pairs; " in own
     assert "So few seeds cannot reliably detect any difference; detecting the observed difference takes " in own
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_an_end_on_one_side_of_nothing_is_never_written_as_nothing(sign):
+def test_a_nonzero_end_of_an_interval_is_never_printed_as_zero(sign):
     # Mean .002, reach 4.30265 · s/√3, so that the near end is .0002 of a point from 0.
     s = (0.002 - 2e-6) * 3**0.5 / 4.3026527297
     values = [0.9 + sign * (0.002 + s * x) for x in (-1, 0, 1)]
@@ -205,14 +205,14 @@ def test_an_end_on_one_side_of_nothing_is_never_written_as_nothing(sign):
     )
 
 
-def test_where_nothing_differs_anywhere_there_is_no_interval():
+def test_without_any_difference_there_is_no_interval():
     # Of what is no share of examples it is not known how fine it is.
     nats = [outcome(name, [2.0, 2.0], "nats", False, order=n, examples=None) for n, name in enumerate("ba")]
     _, (_, own) = said(*nats)
     assert own.startswith("Unclear compared with b: 0 (no interval: no spread, 2 pairs).")
 
 
-def test_a_margin_is_told_in_the_unit_of_each_metric():
+def test_a_margin_is_printed_in_the_unit_of_each_metric():
     made = [
         outcome("dates-a", BASE, margin=0.01),
         outcome("dates-b", [0.95, 0.96, 0.95], order=1),

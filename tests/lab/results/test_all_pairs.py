@@ -39,7 +39,7 @@ def holm(pvalues):
     return adjusted
 
 
-def test_every_pair_is_judged_and_corrected_for_all_of_them():
+def test_every_pair_is_compared_with_correction_for_all():
     pairs = comparison(study()).pairs
     names = [*ROWS]
     p = {(y, x): ttest_rel(ROWS[y], ROWS[x]).pvalue for n, x in enumerate(names) for y in names[n + 1 :]}
@@ -52,19 +52,19 @@ def test_every_pair_is_judged_and_corrected_for_all_of_them():
     assert pairs.word("d", "a") == "worse"
 
 
-def test_the_verdicts_against_the_reference_are_those_of_the_matrix():
+def test_verdicts_against_the_reference_equal_those_of_the_matrix():
     compared = comparison(study())
     assert compared.verdicts == {name: compared.pairs.verdicts[name, "a"] for name in "bcd"}
     assert "corrected for all 6 comparisons" in str(basis(compared))
 
 
-def test_without_being_asked_for_no_pairs_are_compared():
+def test_pairs_are_only_compared_on_request():
     compared = comparison([replace(one, experiment=one.experiment | {"all_pairs": None}) for one in study()])
     assert compared.pairs is None
     assert {verdict.comparisons for verdict in compared.verdicts.values()} == {3}
 
 
-def test_pairs_that_are_not_finished_count():
+def test_unfinished_pairs_count_in_the_correction():
     found = study()
     waiting = replace(found[3], result=None, metrics={})
     pairs = comparison([*found[:3], waiting]).pairs
@@ -76,14 +76,14 @@ def test_pairs_that_are_not_finished_count():
     assert comparison([first, *found[1:]]).pairs.verdicts.keys() == {("c", "b"), ("d", "b"), ("d", "c")}
 
 
-def test_only_what_was_asked_the_same_is_compared():
+def test_only_variants_with_equal_evaluation_are_compared():
     found = [replace(one, experiment=one.experiment | {"comparable_part": str(n < 2)}) for n, one in enumerate(study())]
     pairs = comparison(found).pairs
     assert pairs.groups == (("a", "b"), ("c", "d"))
     assert pairs.verdicts.keys() == {("b", "a"), ("d", "c")}
 
 
-def test_the_matrix_has_a_sign_for_every_pair_on_terminal_and_page(capsys):
+def test_the_matrix_shows_every_pair_on_terminal_and_page(capsys):
     rows = ROWS | {"e": [0.5]}
     pairs = comparison(study(rows)).pairs
     Console(width=80).print(*_matrices(comparison(study(rows))), sep="\n")
@@ -98,7 +98,7 @@ def test_the_matrix_has_a_sign_for_every_pair_on_terminal_and_page(capsys):
     assert "are not compared: a paired comparison needs at least two common seeds, got" in page
 
 
-def test_a_study_asks_for_all_pairs_in_its_file_or_on_the_command_line(tmp_path):
+def test_all_pairs_can_be_requested_in_the_file_or_on_the_command_line(tmp_path):
     asked = Study(EXPERIMENT, Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}}))
     found = apply(asked, ["against=all"])
     assert found.against == "all" == replace(asked, against="all").against

@@ -13,7 +13,7 @@ from tests.lab.made import outcome
 BASE = [0.90, 0.91, 0.90, 0.92]
 
 
-def test_the_first_in_the_study_is_the_reference_however_good_it_is():
+def test_the_first_variant_is_the_reference():
     found = [outcome("good", [0.95, 0.96, 0.95, 0.97], order=1), outcome("base", BASE)]
     said = comparison(found)
     assert [one.name for one in said.leaders] == ["base"]
@@ -22,12 +22,12 @@ def test_the_first_in_the_study_is_the_reference_however_good_it_is():
     assert said.verdicts["good"].difference > 0
 
 
-def test_without_an_order_it_is_told_that_there_is_none():
+def test_a_missing_order_is_reported():
     found = [replace(outcome("a", BASE), experiment={}), replace(outcome("b", BASE), experiment={}, order=1)]
     assert not comparison(found).planned
 
 
-def test_the_verdicts_are_those_of_the_whole_study():
+def test_verdicts_are_corrected_for_the_whole_study():
     rows = {"b": [0.93, 0.92, 0.93, 0.95], "c": [0.90, 0.92, 0.91, 0.92], "d": [0.90, 0.91, 0.90, 0.93]}
     found = [outcome("a", BASE, margin=0.02)]
     found += [outcome(name, values, order=n) for n, (name, values) in enumerate(rows.items(), 1)]
@@ -36,7 +36,7 @@ def test_the_verdicts_are_those_of_the_whole_study():
     assert {name: v.verdict for name, v in said.verdicts.items()} == {"b": "better", "c": "same", "d": "same"}
 
 
-def test_without_a_margin_nothing_is_the_same():
+def test_without_a_margin_nothing_is_equivalent():
     found = [outcome("a", BASE), outcome("twin", BASE, order=1), outcome("close", [x + 1e-9 for x in BASE], order=2)]
     said = comparison(found)
     assert said.margin is None
@@ -50,7 +50,7 @@ def test_without_a_margin_nothing_is_the_same():
 @pytest.mark.parametrize(
     ("metric", "higher", "worst", "told"), [("bleu", True, 0.0, "0.0"), ("word_error_rate", False, 1.0, "100.0%")]
 )
-def test_variants_that_learned_nothing_are_not_the_same(metric, higher, worst, told):
+def test_variants_that_learned_nothing_are_not_equivalent(metric, higher, worst, told):
     found = [outcome("a", [worst] * 3, metric, higher, margin=0.01)]
     found += [outcome("b", [worst] * 3, metric, higher, order=1), outcome("c", [0.5] * 3, metric, higher, order=2)]
     said = comparison(found)
@@ -65,27 +65,27 @@ def test_variants_that_learned_nothing_are_not_the_same(metric, higher, worst, t
     assert "b" in comparison(best).verdicts
 
 
-def test_less_of_an_error_is_better():
+def test_lower_is_better_for_errors():
     found = [outcome("a", BASE, "word_error_rate", False)]
     found += [outcome("b", [x - 0.1 - 0.001 * n for n, x in enumerate(BASE)], "word_error_rate", False, order=1)]
     assert comparison(found).verdicts["b"].verdict == "better"
 
 
-def test_rates_that_were_in_the_running_widen_the_interval():
+def test_competitive_rates_widen_the_interval():
     values = [0.93, 0.92, 0.93, 0.95]
     found = [outcome("a", BASE, margin=0.02), outcome("b", values, order=1, contenders=[0.1, 0.2, 0.3])]
     assert comparison(found).verdicts["b"] == compare(values, BASE, 0.02, tried=(3, 1))
     assert comparison(found).verdicts["b"].low < compare(values, BASE, 0.02).low
 
 
-def test_pairs_are_made_by_seed_and_seeds_without_a_partner_are_named():
+def test_values_are_paired_by_seed_and_unpaired_seeds_are_named():
     found = [outcome("a", [0.9, 0.92, 0.99], seeds=[1, 0, 5]), outcome("b", [0.91, 0.93], seeds=[0, 1], order=1)]
     said = comparison(found)
     assert said.verdicts["b"].difference == compare([0.91, 0.93], [0.92, 0.9], 1).difference
     assert said.alone["b"] == (5,)
 
 
-def test_what_cannot_be_paired_is_refused_and_never_averaged():
+def test_unpairable_values_are_refused_and_never_averaged():
     found = [
         outcome("a", BASE),
         outcome("others", BASE, seeds=[10, 11, 12, 13], order=1),
@@ -116,7 +116,7 @@ def test_without_a_reference_nothing_is_compared():
         assert (said.verdicts, said.refused) == ({}, {})
 
 
-def test_a_margin_that_is_none_is_not_taken():
+def test_invalid_margins_are_ignored():
     for margin in (0, -1, "x", float("inf")):
         assert comparison([outcome("a", BASE, margin=margin), outcome("b", BASE, order=1)]).margin is None
 
@@ -128,7 +128,7 @@ def asked(task, *given, **fields):
     return replace(made, experiment=told, result={**(made.result or {}), "fingerprint": made.name})
 
 
-def test_only_what_was_asked_the_same_is_compared():
+def test_only_variants_with_equal_evaluation_are_compared():
     better = [x + 0.02 for x in BASE]
     found = [
         asked("lists", "lists-softmax", BASE, margin=0.01),
@@ -152,7 +152,7 @@ def test_only_what_was_asked_the_same_is_compared():
     assert said.word(found[1]) == "better"
 
 
-def test_seeds_in_two_heaps_make_unclear_what_was_asked_the_same_alone():
+def test_bimodal_seeds_only_affect_variants_with_equal_evaluation():
     learned, split = [0.990, 0.992, 0.991], [0.991, 0.15, 0.989]
     low = [0.151, 0.152, 0.149]
     for task, word in (("lists", "unclear"), ("paths", "worse")):
@@ -165,7 +165,7 @@ def test_seeds_in_two_heaps_make_unclear_what_was_asked_the_same_alone():
         assert comparison(found).word(found[1]) == word
 
 
-def test_the_study_may_name_what_each_is_compared_with():
+def test_the_study_may_choose_the_reference_of_each_variant():
     better = [x + 0.02 for x in BASE]
 
     def named(other, *given, **fields):
@@ -191,7 +191,7 @@ def test_the_study_may_name_what_each_is_compared_with():
     assert not comparison(found[:2]).named
 
 
-def test_variants_that_differ_in_what_is_examined_are_not_compared_though_their_task_is_one():
+def test_variants_of_one_task_with_different_evaluations_are_not_compared():
     found = [
         replace(
             made, experiment={**made.experiment, "comparable_part": {"name": "pairs", "fields": {"language": language}}}
@@ -235,7 +235,7 @@ def test_planned_comparisons_count_before_they_are_finished():
     assert words == ["unclear"] * 8
 
 
-def test_a_claim_is_never_taken_back_by_the_number_of_finished_variants():
+def test_a_claim_does_not_depend_on_the_number_of_finished_variants():
     # Whatever order they finish in, an adjusted p never grows.
     rng = np.random.default_rng(0)
     base = list(rng.normal(0.5, 0.01, 5))
@@ -251,7 +251,7 @@ def test_a_claim_is_never_taken_back_by_the_number_of_finished_variants():
     assert min(last.values()) < 0.05
 
 
-def test_those_whose_reference_is_unfinished_count_and_those_of_another_question_do_not():
+def test_variants_with_unfinished_reference_count_and_those_of_another_evaluation_do_not():
     def named(name, against, order, make=outcome):
         made = make(name, BASE, order=order)
         return replace(made, experiment={**made.experiment, "against": against})

@@ -28,12 +28,12 @@ def record(home, metric, values):
     return home
 
 
-def test_a_declaration_is_read_back():
+def test_a_declaration_round_trips():
     for metric in (STRANGE, FRACTION, Metric("loss"), Metric("perplexity", low=1)):
         assert declared({"declared": entries([metric])}, metric.name) == metric
 
 
-def test_nothing_is_derived_from_a_name():
+def test_nothing_is_derived_from_the_name_of_a_metric():
     result = {"metric": "exact_match", "higher": True}
     assert declared(result, "exact_match") == Metric("exact_match", higher=True)
     assert declared(result, "word_error_rate") == Metric("word_error_rate")
@@ -52,7 +52,7 @@ def test_nothing_is_derived_from_a_name():
         (None, "metric 'x': must have the fields unit, low, high and higher"),
     ],
 )
-def test_what_is_malformed_is_one_line(tmp_path, changes, words):
+def test_malformed_declarations_give_one_line(tmp_path, changes, words):
     entry = 7 if changes is None else {"unit": "", "low": 0, "high": 1, "higher": True, **changes}
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         declared({"declared": {"x": entry}}, "x")
@@ -64,7 +64,7 @@ def test_what_is_malformed_is_one_line(tmp_path, changes, words):
     assert found.troubles[0].startswith("a/result.json: declared: ")
 
 
-def test_a_metric_with_a_strange_name_is_what_it_is_declared(tmp_path):
+def test_a_metric_with_an_unusual_name_follows_its_declaration(tmp_path):
     home = record(tmp_path, STRANGE, {"a": [6.5, 6.9, 6.2], "b": [1.0, 3.5, 0.5]})
     printed = repr(table(home))
     assert "my rate of nothing" in printed
@@ -83,12 +83,12 @@ def test_a_metric_with_a_strange_name_is_what_it_is_declared(tmp_path):
     assert "my_rate_of_nothing" in (home / "table.csv").read_text()
 
 
-def test_the_worst_value_of_the_range_shows_no_equality(tmp_path):
+def test_equality_at_the_worst_value_is_not_significant(tmp_path):
     home = record(tmp_path, STRANGE, {"a": [0.0] * 3, "b": [0.0] * 3})
     assert "every seed of both has 0, the worst possible value" in comparison(outcomes(home)).refused["b"]
 
 
-def test_a_fraction_that_is_named_like_a_loss_is_a_fraction(tmp_path):
+def test_a_fraction_named_like_a_loss_is_a_fraction(tmp_path):
     home = record(tmp_path, FRACTION, {"a": [0.95, 0.99, 0.97], "b": [0.45, 0.5, 0.47]})
     assert "97.0% (92.0–100%)" in repr(table(home))
     said = repr(verdicts(home))

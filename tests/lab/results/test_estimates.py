@@ -8,14 +8,14 @@ from attnlab.storage.json_file import FolderError
 from tests.lab.metrics import declared
 
 
-def test_rates_are_told_from_the_least_on_with_their_intervals():
+def test_rates_are_listed_in_ascending_order_with_intervals():
     entries = [{"learning_rate": 0.1, "values": [0.5, 0.7]}, {"learning_rate": 0.01, "values": [0.4, 0.5]}]
     first, second = rates(entries, [], "x")
     assert (first.learning_rate, second.learning_rate) == (0.01, 0.1)
     assert (second.estimate.low, second.estimate.high) == interval([0.5, 0.7])
 
 
-def test_a_seed_that_diverged_is_counted_and_one_that_gave_no_number_is_not_averaged():
+def test_diverged_seeds_are_counted_and_nonfinite_ones_not_averaged():
     values = [0.5, None, 0.7]
     (one,) = rates([{"learning_rate": 0.1, "values": values}], [0.1, 0.2], "x")
     assert (one.diverged, one.estimate.values, one.estimate.mean) == (1, (0.5, 0.7), pytest.approx(0.6))
@@ -28,7 +28,7 @@ def test_a_seed_that_diverged_is_counted_and_one_that_gave_no_number_is_not_aver
 @pytest.mark.parametrize(
     "entries", [{}, [1], [{}], [{"learning_rate": 0.1}], [{"learning_rate": 0, "values": []}], [{"values": [1.0]}]]
 )
-def test_what_is_broken_is_named(entries):
+def test_malformed_records_are_named(entries):
     with pytest.raises(FolderError, match=r"^result\.json: by_rate: every entry must have"):
         rates(entries, [], "result.json: by_rate")
 
@@ -37,7 +37,7 @@ def over(*values):
     return estimate(summary(values), "x")
 
 
-def test_seeds_that_came_to_one_number_give_no_interval_to_show():
+def test_seeds_with_equal_values_have_no_interval():
     for values in ((1.0, 1.0, 1.0), (0.1 + 0.2, 0.3), (0.0, 0.0)):
         still = over(*values)
         assert (still.still, still.ends, still.reach(declared("exact_match"))) == (True, None, "no spread")
@@ -48,7 +48,7 @@ def test_seeds_that_came_to_one_number_give_no_interval_to_show():
     )
 
 
-def test_why_there_is_no_interval_is_said():
+def test_the_reason_for_a_missing_interval_is_stated():
     assert over(0.5).reach(declared("loss")) == "one seed"
     assert replace(over(0.5, 0.6), low=None).reach(declared("loss")) == "no interval"
     assert not replace(over(1.0, 1.0), values=(1.0, 1.0, None)).still

@@ -17,7 +17,7 @@ def change(folder, **fields):
     run.write("result", {**(run.read("result") or {}), **fields})
 
 
-def test_the_best_leads_and_the_unfinished_follows(tmp_path):
+def test_the_best_is_first_and_unfinished_variants_are_last(tmp_path):
     variants = {"a": {"finished": False}, "b": {"mean": 0.6}, "c": {"mean": 0.9}}
     write_study(tmp_path, variants, steps=40)
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["c", "b", "a"]
@@ -28,7 +28,7 @@ def test_the_best_leads_and_the_unfinished_follows(tmp_path):
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["b", "c", "a"]
 
 
-def test_metrics_are_ranked_each_by_itself_in_the_order_of_the_study(tmp_path):
+def test_metrics_are_ranked_separately_in_the_order_of_the_study(tmp_path):
     means = {"some": 0.5, "low": 0.6, "less": 0.1, "high": 0.9}
     write_study(tmp_path, {name: {"mean": mean} for name, mean in means.items()}, steps=40)
     for name in ("some", "less"):
@@ -40,7 +40,7 @@ def test_metrics_are_ranked_each_by_itself_in_the_order_of_the_study(tmp_path):
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["some", "less", "high", "low"]
 
 
-def test_the_unfinished_are_with_the_others_where_these_name_one_metric():
+def test_unfinished_variants_join_the_others_if_there_is_one_metric():
     a, b, c = outcome("a", [0.9]), outcome("b", [2.0], "nats", False), replace(outcome("c", []), result=None)
     grouped = lambda *found: {metric.name: some for metric, some in by_metric(found).items()}
     assert grouped(a, c) == {"exact_match": [a, c]}
@@ -49,7 +49,7 @@ def test_the_unfinished_are_with_the_others_where_these_name_one_metric():
     assert grouped() == {}
 
 
-def test_the_place_in_the_study_is_told_by_the_folders_else_by_their_names(tmp_path):
+def test_the_order_is_that_of_the_study_else_of_names(tmp_path):
     for name, order in (("z", 0), ("y", 1), ("b", None), ("a", None)):
         write_run(tmp_path / name, name, steps=40, order=order)
     found = {outcome.name: outcome for outcome in outcomes(tmp_path)}
@@ -57,7 +57,7 @@ def test_the_place_in_the_study_is_told_by_the_folders_else_by_their_names(tmp_p
     assert {name for name, outcome in found.items() if is_planned(outcome)} == {"y", "z"}
 
 
-def test_steps_are_the_mean_of_the_lanes_and_flops_go_by_them(tmp_path):
+def test_steps_are_the_mean_over_lanes_and_flops_follow_from_them(tmp_path):
     run = write_run(tmp_path / "a", "a", steps=40)
     early = [{"seed": 1, "learning_rate": 0.003, "step": 10}, {"seed": 2, "learning_rate": 0.5, "step": 20}]
     change(run.path, stopped=early, flops=100.0)
@@ -89,7 +89,7 @@ def test_other_folders_are_left_alone(tmp_path):
     assert {outcome.name for outcome in outcomes(tmp_path)} == {"softmax", "linear"}
 
 
-def test_values_go_with_their_seeds(tmp_path):
+def test_values_are_paired_with_their_seeds(tmp_path):
     write_run(tmp_path / "a", "a", seeds=(4, 7, 9), diverged=(7,), steps=40)
     (outcome,) = outcomes(tmp_path)
     values = outcome.metrics["exact_match"].values
@@ -119,7 +119,7 @@ def test_lanes_and_steps_are_read_from_the_configuration(tmp_path):
     assert (outcome.lanes(), outcome.planned_steps()) == (8, None)
 
 
-def test_what_is_no_number_is_none(tmp_path):
+def test_invalid_numbers_are_none(tmp_path):
     write_run(tmp_path / "a", "a", steps=40)
     change(tmp_path / "a", metrics={"exact_match": {"mean": "1", "values": [True, 1e300, None, 0.5]}})
     estimate = outcomes(tmp_path)[0].metrics["exact_match"]
@@ -127,7 +127,7 @@ def test_what_is_no_number_is_none(tmp_path):
     assert not estimate.sound
 
 
-def test_troubles_name_the_file_below_the_study(tmp_path):
+def test_problems_name_the_file_relative_to_the_study(tmp_path):
     run = write_run(tmp_path / "a", "a", steps=40)
     change(run.path, seeds=["0"])
     (outcome,) = outcomes(tmp_path)
@@ -140,7 +140,7 @@ def test_troubles_name_the_file_below_the_study(tmp_path):
     assert outcome.troubles == ("a/experiment.json is missing",)
 
 
-def test_rows_that_are_lost_are_told(tmp_path):
+def test_lost_rows_are_reported(tmp_path):
     run = write_run(tmp_path / "a", "a", steps=40)
     run.truncate_metrics(run.metrics()[0]["step"])
     (outcome,) = outcomes(tmp_path)
@@ -153,7 +153,7 @@ def test_a_folder_without_runs(tmp_path):
         outcomes(tmp_path)
 
 
-def test_a_folder_of_another_variant_is_not_taken_for_the_one_it_is_called(tmp_path):
+def test_a_folder_copied_from_another_variant_is_not_used(tmp_path):
     write_study(tmp_path, {"softmax": {}, "linear": {"mean": 0.5}}, steps=40)
     shutil.rmtree(tmp_path / "linear")
     shutil.copytree(tmp_path / "softmax", tmp_path / "linear")

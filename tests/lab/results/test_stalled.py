@@ -29,7 +29,7 @@ def rows(*values, seed=0):
         ((1.0,), 2, []),
     ],
 )
-def test_a_lane_whose_metric_never_moved_is_named(values, patience, lines):
+def test_a_lane_whose_metric_never_changed_is_named(values, patience, lines):
     stopped = [{"seed": 0, "learning_rate": 0.1, "step": 30}]
     result = {"metric": "exact_match", "declared": entries([declared("exact_match")]), "stopped": stopped}
     others = [{"step": 5, "seed": 0, "learning_rate": 0.1, "loss": 2.0}, *rows(0.3, 0.4, 0.5, seed=1)]

@@ -27,7 +27,7 @@ def table_of(found):
     return sheet.heads, sheet.rows
 
 
-def test_the_numbers_are_those_of_the_file(tmp_path):
+def test_values_equal_those_of_the_file(tmp_path):
     write_study(tmp_path, {"softmax": {"mean": 0.95}}, steps=40)
     found = outcomes(tmp_path)
     heads, ((headline, loss, *costs, diverged),) = table_of(found)
@@ -54,7 +54,7 @@ def test_the_numbers_are_those_of_the_file(tmp_path):
     assert diverged.text == "0 of 3"
 
 
-def test_the_terminal_says_the_same(tmp_path):
+def test_the_terminal_shows_the_same_values(tmp_path):
     write_study(tmp_path, {"softmax": {}, "linear": {"diverged": (0,)}, "delta": {"finished": False}}, steps=40)
     text = printed(tmp_path)
     found = outcomes(tmp_path)
@@ -65,7 +65,7 @@ def test_the_terminal_says_the_same(tmp_path):
     assert "1 of 3" in text
 
 
-def test_older_folders_lack_the_compiler_s_memory(tmp_path):
+def test_older_folders_have_no_compiler_memory(tmp_path):
     write_study(tmp_path, {"linear": {}, "softmax": {}}, steps=40)
     for name, has in (("softmax", True), ("linear", False)):
         run = RunFolder(tmp_path / name)
@@ -80,7 +80,7 @@ def test_older_folders_lack_the_compiler_s_memory(tmp_path):
             assert float(cells["linear"].exact) > 0
 
 
-def test_verdicts_stand_beside_the_headline_where_there_are_any(tmp_path):
+def test_verdicts_are_next_to_the_headline(tmp_path):
     write_study(tmp_path, {"softmax": {"mean": 0.99}, "linear": {"mean": 0.5}, "delta": {"finished": False}}, steps=40)
     heads, rows = table_of(outcomes(tmp_path))
     assert heads[1] == "verdict"
@@ -106,12 +106,12 @@ def test_names_are_printed_as_they_are(tmp_path, name):
     assert name in printed(tmp_path)
 
 
-def test_nothing_to_show(tmp_path):
+def test_no_results(tmp_path):
     with pytest.raises(FolderError):
         results_table(tmp_path)
 
 
-def test_a_band_says_whether_the_mean_came_out_where_it_was_to(tmp_path):
+def test_a_band_reports_whether_the_mean_is_inside(tmp_path):
     means = {"softmax": 0.95, "linear": 0.9, "window": 0.8, "delta": 0.7}
     variants = {name: {"mean": mean} for name, mean in means.items()}
     assert "band" not in table_of(outcomes(write_study(tmp_path / "none", variants, steps=40)))[0]
@@ -127,7 +127,7 @@ def test_a_band_says_whether_the_mean_came_out_where_it_was_to(tmp_path):
     ]
 
 
-def test_a_preview_stands_beside_no_number_of_others(tmp_path):
+def test_a_preview_is_not_compared_with_published_values(tmp_path):
     told = {"band": (0.94, None), "published": 0.987}
     variants = {"softmax": {"mean": 0.95, **told}, "linear": {"mean": 0.1, "quick": True, **told}}
     heads, rows = table_of(outcomes(write_study(tmp_path, variants, steps=40)))
@@ -135,7 +135,7 @@ def test_a_preview_stands_beside_no_number_of_others(tmp_path):
     assert cells == [["98.7%", "≥ 94.0%"], ["–", "–"]]
 
 
-def test_what_was_published_stands_beside_the_headline_where_there_is_any(tmp_path):
+def test_published_values_are_next_to_the_headline(tmp_path):
     variants = {"softmax": {"mean": 0.95}, "linear": {"mean": 0.9}}
     assert "published" not in table_of(outcomes(write_study(tmp_path / "none", variants, steps=40)))[0]
     variants["softmax"]["published"] = 0.987
@@ -198,14 +198,14 @@ def test_verdicts_of_several_metrics_are_corrected_for_each_other(mixed):
     ]
 
 
-def test_seeds_that_came_to_one_number_have_no_interval(tmp_path):
+def test_seeds_with_equal_values_have_no_interval(tmp_path):
     write_study(tmp_path, {"softmax": {"mean": 1.0, "spread": 0.0}}, steps=40)
     _, (row,) = table_of(outcomes(tmp_path))
     assert (row[0].text, row[0].note) == ("100.0%", "no spread")
     assert "100.0% (no spread)" in printed(tmp_path)
 
 
-def test_the_rate_that_was_chosen_stands_in_the_table_where_several_were_tried(tmp_path):
+def test_the_selected_rate_is_in_the_table_if_several_were_tried(tmp_path):
     write_study(tmp_path, {"softmax": {"rates": (1e-3, 3e-3)}, "linear": {"rates": (1e-3, 3e-3)}}, steps=40)
     heads, rows = table_of(outcomes(tmp_path))
     chosen = [row[heads.index("learning rate")] for row in rows]
@@ -214,6 +214,6 @@ def test_the_rate_that_was_chosen_stands_in_the_table_where_several_were_tried(t
     assert "learning rate" in printed(tmp_path)
 
 
-def test_one_rate_takes_no_row(tmp_path):
+def test_a_single_rate_has_no_row(tmp_path):
     write_study(tmp_path, {"softmax": {}}, steps=40)
     assert "learning rate" not in printed(tmp_path)

@@ -31,5 +31,5 @@ MEANS = {
         ),
     ],
 )
-def test_both_are_said(result, line):
+def test_tested_and_last_model_are_reported(result, line):
     assert model_line(result) == line

@@ -59,11 +59,11 @@ def record(values, losses=None, taken=1e-2, metric="bleu", higher=True):
         ),
     ],
 )
-def test_a_record_says_which_rates_were_equal_and_what_chose(result, line):
+def test_a_record_lists_equal_rates_and_the_criterion(result, line):
     assert tie(result) == line
 
 
-def test_the_page_says_so_of_older_records_too(tmp_path):
+def test_the_page_reports_ties_of_older_records(tmp_path):
     home = write_study(tmp_path / "study", {"softmax": {"mean": 0.9}})
     folder = RunFolder(home / "softmax")
     found = folder.read("result")
@@ -109,7 +109,7 @@ def words_of_colours(folder, **fields):
     )
 
 
-def test_pairs_of_single_words_choose_the_rate_that_learns(tmp_path):
+def test_pairs_of_single_words_select_the_rate_that_learns(tmp_path):
     progress = Noted()
     run(words_of_colours(tmp_path), tmp_path, progress=progress)
     found = RunFolder(tmp_path / "colours" / "base").read("result")
@@ -121,7 +121,7 @@ def test_pairs_of_single_words_choose_the_rate_that_learns(tmp_path):
     assert "losses" not in found["by_rate"][0]
 
 
-def test_rates_with_one_score_are_told_apart_by_the_loss(tmp_path, monkeypatch):
+def test_the_loss_decides_between_rates_with_equal_scores(tmp_path, monkeypatch):
     # Every answer scores 0, as BLEU-4 of single words did.
     monkeypatch.setattr(
         "attnlab.tasks.base.headline.Headline.measure", lambda *texts: {"chrf": 0.0, "exact_match": 0.0}

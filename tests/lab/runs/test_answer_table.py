@@ -20,12 +20,12 @@ TRICKY = "a\tb\\n\\\r\n\"'c'\u2028\x0b\x85\\"
 
 @settings(max_examples=200, deadline=None)
 @given(st.text())
-def test_any_text_survives_on_one_line_between_two_tabs(text):
+def test_any_text_is_kept_in_one_cell(text):
     assert unescape(escape(text)) == text
     assert not {"\t", "\n", "\r"} & set(escape(text))
 
 
-def test_a_table_is_read_back_as_it_was_written_also_by_the_library(tmp_path):
+def test_a_table_round_trips_also_through_the_csv_module(tmp_path):
     path = tmp_path / "answers.tsv"
     rows = {
         3: [Row(TRICKY, None, "b", 0.5), Row("", "x", "", 1 / 3)],
@@ -42,12 +42,12 @@ def test_a_table_is_read_back_as_it_was_written_also_by_the_library(tmp_path):
     assert unescape(cells[2][4]) == TRICKY
 
 
-def test_a_column_that_nobody_has_is_left_out(tmp_path):
+def test_an_empty_column_is_left_out(tmp_path):
     write_answers(tmp_path / "answers.tsv", {0: [Row("text", None, None, 2.0)]}, "nats")
     assert (tmp_path / "answers.tsv").read_bytes() == b"input\tnats.0\ntext\t2\n"
 
 
-def test_a_long_table_ends_within_its_bound_and_says_so(tmp_path):
+def test_a_long_table_is_truncated_at_its_limit_with_a_note(tmp_path):
     path = tmp_path / "answers.tsv"
     said = write_answers(path, {0: [Row("x" * 98, "y", "z")] * 1000}, "", most=5_000)
     assert said == "answers.tsv contains only the first 48 of 1,000 test examples"
@@ -55,7 +55,7 @@ def test_a_long_table_ends_within_its_bound_and_says_so(tmp_path):
     assert path.stat().st_size <= 5_000
 
 
-def test_of_no_examples_nothing_is_written(tmp_path):
+def test_without_examples_nothing_is_written(tmp_path):
     assert write_answers(tmp_path / "answers.tsv", {0: []}, "nats") is None
     assert write_answers(tmp_path / "answers.tsv", {}, "nats") is None
     assert not list(tmp_path.iterdir())
@@ -71,7 +71,7 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("rates", [0.01, (1e-7, 0.01)])
-def test_a_run_keeps_the_answers_of_every_seed_at_the_chosen_rate_to_its_test(tmp_path, rates):
+def test_a_run_stores_test_answers_of_every_seed_at_the_selected_rate(tmp_path, rates):
     page = run(Study(change(EXPERIMENT, **FIGURES | {"train.learning_rate": rates}), name="kept"), tmp_path).report
     assert '<a href="base/answers.tsv">' in page.read_text()
     folder = RunFolder(tmp_path / "kept" / "base")
@@ -84,7 +84,7 @@ def test_a_run_keeps_the_answers_of_every_seed_at_the_chosen_rate_to_its_test(tm
         assert sum(row["expected"] == row[f"answer.{n}"] for row in rows) / 60 == value > 0.15
 
 
-def test_answers_that_cannot_be_written_cost_no_result(tmp_path, monkeypatch):
+def test_unwritable_answers_do_not_lose_the_result(tmp_path, monkeypatch):
     from tests.lab.execution.test_variant import Stopping
 
     def refuse(*_):

@@ -15,14 +15,14 @@ def run(tmp_path):
     return folder
 
 
-def test_a_run_of_files_and_folders_is_confined_and_so_is_one_not_yet_begun(run):
+def test_a_run_of_plain_files_and_a_new_run_are_accepted(run):
     confined(run)
     confined(run.parent / "linear")
     confined(run.parent.parent / "reverse" / "linear")
 
 
 @pytest.mark.parametrize("name", ["lock", "metrics.jsonl", "vocabulary.json", "checkpoints", "result.json"])
-def test_a_link_in_a_run_is_refused_wherever_it_leads(run, name):
+def test_a_symbolic_link_in_a_run_is_refused(run, name):
     for target in (run.parents[2] / "other", run.parents[2] / "nowhere", run / "experiment.json"):
         path = run / name
         if path.is_dir() and not path.is_symlink():
@@ -33,7 +33,7 @@ def test_a_link_in_a_run_is_refused_wherever_it_leads(run, name):
             confined(run)
 
 
-def test_a_run_and_a_study_that_are_links_are_refused(run):
+def test_a_run_or_study_that_is_a_symbolic_link_is_refused(run):
     (run.parent / "linear").symlink_to(run.parents[2] / "other")
     with pytest.raises(FolderError, match="linear is a symbolic link"):
         confined(run.parent / "linear")
@@ -42,12 +42,12 @@ def test_a_run_and_a_study_that_are_links_are_refused(run):
         confined(run.parents[1] / "reverse" / "softmax")
 
 
-def test_where_runs_are_kept_may_be_a_link(run, tmp_path):
+def test_the_output_folder_may_be_a_symbolic_link(run, tmp_path):
     (tmp_path / "elsewhere").symlink_to(run.parents[1])
     confined(tmp_path / "elsewhere" / "dates" / "softmax")
 
 
-def test_a_pipe_in_a_run_is_refused(run):
+def test_a_named_pipe_in_a_run_is_refused(run):
     os.mkfifo(run / "result.json")
     with pytest.raises(FolderError, match=r"result\.json is a pipe or a device"):
         confined(run)

@@ -6,13 +6,13 @@ FIRST = {"jax": "1", "cores": 2}
 OTHER = {"jax": "2", "cores": 2}
 
 
-def test_one_that_stays_as_it_is_says_so_once():
+def test_an_unchanged_environment_is_recorded_once():
     assert continued(FIRST, FIRST, 0) == continued(FIRST, FIRST, 12) == FIRST
     assert changed_at(FIRST, 12) is None
     assert changes_in_words(FIRST) == FIRST
 
 
-def test_what_it_went_on_with_stands_behind_what_was_first():
+def test_a_later_environment_is_added_after_the_first():
     record = continued(FIRST, OTHER, 12)
     assert record == {**FIRST, "later": [{"step": 12, **OTHER}]}
     assert continued(record, OTHER, 24) == record
@@ -23,7 +23,7 @@ def test_what_it_went_on_with_stands_behind_what_was_first():
     assert changes_in_words(back) == {"jax": "1; from step 12: 2; from step 1,200: 1", "cores": 2}
 
 
-def test_what_an_older_record_does_not_name_is_not_said_to_have_changed():
+def test_facts_missing_in_older_records_are_not_reported_as_changed():
     now = FIRST | {"jax_enable_x64": False}
     record = continued(FIRST, now, 12)
     assert record["later"] == [{"step": 12, **now}], "it is recorded from here on"
@@ -31,14 +31,14 @@ def test_what_an_older_record_does_not_name_is_not_said_to_have_changed():
     assert changed_at(continued(FIRST, now | {"cores": 4}, 12), 12) == "cores 4 (was 2)"
 
 
-def test_what_was_trained_again_leaves_nothing():
+def test_retraining_from_scratch_clears_the_history():
     record = continued(continued(FIRST, OTHER, 12), FIRST | {"cores": 8}, 24)
     assert continued(record, FIRST, 12) == FIRST
     assert continued(record, OTHER, 18) == continued(FIRST, OTHER, 12)
     assert continued(record, OTHER, 0) == OTHER
 
 
-def test_older_records_lack_a_fact_and_broken_ones_are_shown_without_it():
+def test_incomplete_and_malformed_records_are_shown_without_missing_facts():
     assert changes_in_words(continued({"jax": "1"}, FIRST, 12)) == {"jax": "1", "cores": "–; from step 12: 2"}
     for later in ("x", ["x"], [{}], [{"step": "x"}], {"step": 3}):
         assert changes_in_words({**FIRST, "later": later}) == FIRST

@@ -7,7 +7,7 @@ from attnlab.lab.runs.run_folder import FolderError, RunFolder
 ONE = {"source": ["a", "b"], "target": ["x"], "layers": [[[[0.25, 0.75]]]]}
 
 
-def test_several_examples_and_the_one_of_an_older_run(tmp_path):
+def test_several_examples_and_the_single_one_of_an_older_run(tmp_path):
     run = RunFolder(tmp_path)
     assert examples(run) is None
     run.write("maps", {"kind": "cross", "examples": [ONE, {**ONE, "source": ["c"], "layers": [[[[None]]]]}]})
@@ -34,7 +34,7 @@ def test_several_examples_and_the_one_of_an_older_run(tmp_path):
         ),
     ],
 )
-def test_what_is_broken_is_named(tmp_path, maps, complaint):
+def test_malformed_examples_are_named(tmp_path, maps, complaint):
     run = RunFolder(tmp_path)
     run.write("maps", maps)
     with pytest.raises(FolderError, match=f"maps.json: {complaint}"):

@@ -38,7 +38,7 @@ def folder(tmp_path):
     ("name", "value"),
     [("experiment", EXPERIMENT), ("environment", {"jax": "0"}), ("result", RESULT), ("maps", MAPS)],
 )
-def test_what_is_written_is_read(folder, name, value):
+def test_written_files_are_read_back(folder, name, value):
     assert folder.read(name) is None
     folder.write(name, value)
     assert folder.read(name) == value
@@ -55,7 +55,7 @@ def test_numbers_that_are_not_finite_are_null(folder):
     assert "NaN" not in folder.file("metrics").read_text() + folder.file("result").read_text()
 
 
-def test_text_of_any_script_survives_and_a_lone_surrogate_does_no_harm(folder):
+def test_text_of_any_script_is_kept_and_a_lone_surrogate_is_harmless(folder):
     folder.write("maps", {**MAPS, "source": ["é", "日", "\u0301", "\ud800"]})
     assert (folder.read("maps") or {})["source"] == ["é", "日", "\u0301", "?"]
 
@@ -67,7 +67,7 @@ def test_metrics_are_appended(folder):
     assert [(line["step"], line["seed"]) for line in folder.metrics()] == [(1, 0), (1, 1), (2, 0)]
 
 
-def test_a_last_line_cut_anywhere_is_ignored_and_mended(folder):
+def test_a_truncated_last_line_is_ignored_and_repaired(folder):
     folder.append_metrics([row(1, note="é"), row(2, note="é")])
     whole = folder.file("metrics").read_bytes()
     first = whole.index(b"\n") + 1
@@ -122,7 +122,7 @@ def test_a_broken_file_is_named(folder, content, complaint):
 
 
 @pytest.mark.parametrize("name", ["experiment", "environment", "result", "maps"])
-def test_every_flipped_bit_is_found_and_the_file_named(folder, name):
+def test_every_flipped_bit_is_detected_and_the_file_named(folder, name):
     folder.write("experiment", EXPERIMENT)
     folder.write(name, {"experiment": EXPERIMENT, "environment": {"jax": "0"}, "result": RESULT, "maps": MAPS}[name])
     whole = folder.file(name).read_bytes()
@@ -132,7 +132,7 @@ def test_every_flipped_bit_is_found_and_the_file_named(folder, name):
             folder.read(name)
 
 
-def test_every_flipped_bit_of_the_metrics_is_found_and_the_file_named(folder):
+def test_every_flipped_bit_of_the_metrics_is_detected_and_the_file_named(folder):
     folder.append_metrics([row(1, note="é"), row(2)])
     whole = folder.file("metrics").read_bytes()
     for at in range(len(whole)):
@@ -158,7 +158,7 @@ def test_a_file_of_another_run_is_refused(folder, tmp_path, name):
         folder.metrics() if name == "metrics" else folder.read(name)
 
 
-def test_a_row_that_is_lost_is_found(folder):
+def test_a_lost_row_is_detected(folder):
     folder.append_metrics([row(1), row(2), row(3)])
     lines = folder.file("metrics").read_bytes().splitlines(keepends=True)
     folder.file("metrics").write_bytes(lines[0] + lines[2])
@@ -169,14 +169,14 @@ def test_a_row_that_is_lost_is_found(folder):
         folder.truncate_metrics(3)
 
 
-def test_many_rows_are_added_to_without_reading_them_all(folder):
+def test_appending_does_not_read_all_rows(folder):
     folder.append_metrics([row(1, note="x" * 100_000), row(2, note="y" * 200_000)])
     folder.append_metrics([row(3)])
     folder.append_metrics([row(4)])
     assert [line["step"] for line in folder.metrics()] == [1, 2, 3, 4]
 
 
-def test_a_row_s_numbers_are_numbers(folder):
+def test_values_of_a_row_must_be_numbers(folder):
     folder.append_metrics([{**row(1), "seed": True}, row(2)])
     with pytest.raises(FolderError, match="'seed' must be a whole number"):
         folder.metrics()
@@ -201,7 +201,7 @@ def test_a_crash_while_writing_leaves_the_old_file(folder, monkeypatch):
     assert os.listdir(folder.path) == ["result.json"]
 
 
-def test_what_a_killed_process_was_writing_is_cleared_away_and_what_a_living_one_writes_is_not(tmp_path):
+def test_temporary_files_of_killed_processes_are_removed_and_of_running_ones_kept(tmp_path):
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         pass
     for name in (f".result.json.{gone.pid}.part", f"vocabulary.json.{gone.pid}.part", "my.part", "table.csv"):
@@ -211,7 +211,7 @@ def test_what_a_killed_process_was_writing_is_cleared_away_and_what_a_living_one
     assert {path.name for path in tmp_path.iterdir()} == {"my.part", "table.csv", f".maps.json.{os.getpid()}.part"}
 
 
-def test_a_folder_that_cannot_be_settled_is_told(folder, monkeypatch):
+def test_a_failed_fsync_is_reported(folder, monkeypatch):
     def fail(handle):
         raise OSError(5, "Input/output error")
 
@@ -231,7 +231,7 @@ def test_a_path_that_is_no_folder_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["softmax", "gated-linear", "width 64", "日付", "x.y", "-x", "a'b"])
-def test_names_that_name_a_folder(name, tmp_path):
+def test_valid_folder_names(name, tmp_path):
     (tmp_path / check_folder_name(name)).mkdir()
 
 
@@ -255,12 +255,12 @@ def test_names_that_name_a_folder(name, tmp_path):
         "é" * 51,
     ],
 )
-def test_names_that_name_none(name):
+def test_invalid_folder_names(name):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         check_folder_name(name)
 
 
-def test_the_environment_tells_versions_and_nothing_of_the_person():
+def test_the_environment_record_has_versions_and_nothing_personal():
     found = environment()
     packages = {"attnlab", "python", "jax", "jaxlib", "flax", "optax", "numpy"}
     assert set(found) == packages | {"platform", "device", "cores", "machine", "xla_flags", *NUMBERS}
@@ -272,7 +272,7 @@ def test_the_environment_tells_versions_and_nothing_of_the_person():
 
 
 @pytest.mark.parametrize(("asked", "expected"), [(None, "default"), ("float32", "float32")])
-def test_the_environment_of_an_accelerator_tells_how_products_are_rounded(asked, expected, monkeypatch):
+def test_the_environment_of_an_accelerator_records_matmul_precision(asked, expected, monkeypatch):
     monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(platform="gpu", device_kind="some")])
     with jax.default_matmul_precision(asked):
         assert environment()["matmul_precision"] == expected

@@ -34,7 +34,7 @@ def order(home):
     return list(read_study_file(home))
 
 
-def test_what_a_study_says_is_read_by_variant(tmp_path):
+def test_a_study_is_read_by_variant(tmp_path):
     assert read_study_file(tmp_path) == {}
     assert write_study_file(tmp_path, replace(STUDY, against={"delta": "softmax"})) == []
     assert read_study_file(tmp_path)["delta"] == {
@@ -44,7 +44,7 @@ def test_what_a_study_says_is_read_by_variant(tmp_path):
     assert read_study_file(tmp_path)["linear"]["published"] == 0.9
 
 
-def test_a_run_of_some_variants_leaves_every_one_in_its_place(tmp_path):
+def test_a_run_of_some_variants_keeps_the_order_of_all(tmp_path):
     for study in (part("linear"), STUDY, part("delta", "linear")):
         write_study_file(tmp_path, study)
         assert order(tmp_path) == ["softmax", "linear", "delta"]
@@ -55,7 +55,7 @@ def test_a_run_of_some_variants_leaves_every_one_in_its_place(tmp_path):
     assert order(tmp_path) == ["delta", "softmax", "linear"]
 
 
-def test_a_variant_made_by_setting_a_field_stands_behind_and_leads_nothing(tmp_path):
+def test_a_variant_made_by_an_override_is_last_and_no_reference(tmp_path):
     write_study_file(tmp_path, replace(STUDY, against={"delta": "linear"}))
     own = apply(replace(STUDY, against={"delta": "linear"}), ["model.mechanism=window"])
     assert list(own.variants()) == ["window"]
@@ -66,7 +66,7 @@ def test_a_variant_made_by_setting_a_field_stands_behind_and_leads_nothing(tmp_p
     assert order(tmp_path) == ["softmax", "linear", "delta", "window"]
 
 
-def test_what_is_no_variant_any_more_is_named_and_left_out(tmp_path):
+def test_removed_variants_are_named_and_left_out(tmp_path):
     for n, name in enumerate(("softmax", "linear", "delta")):
         write_run(tmp_path / name, name, steps=20, groups=(), order=n)
     write_study_file(tmp_path, STUDY)
@@ -78,7 +78,7 @@ def test_what_is_no_variant_any_more_is_named_and_left_out(tmp_path):
     assert {one.name for one in outcomes(tmp_path)} == {"softmax", "delta"}
 
 
-def test_a_variant_that_is_not_there_keeps_its_place_and_nothing_is_compared_with_another(tmp_path):
+def test_a_missing_variant_keeps_its_place_and_is_not_replaced_as_reference(tmp_path):
     for n, name in enumerate(("linear", "delta")):
         write_run(tmp_path / name, name, steps=20, groups=(), order=n)
     write_study_file(tmp_path, STUDY)
@@ -96,14 +96,14 @@ def test_a_variant_that_is_not_there_keeps_its_place_and_nothing_is_compared_wit
     assert "Not begun" not in page(outcomes(tmp_path), "study")
 
 
-def test_another_margin_is_told_and_taken(tmp_path):
+def test_a_changed_margin_is_reported_and_used(tmp_path):
     write_study_file(tmp_path, STUDY)
     assert write_study_file(tmp_path, STUDY) == []
     assert "margin was 0.02 and is 0.5 now" in write_study_file(tmp_path, replace(STUDY, margin=0.5))[0]
     assert read_study_file(tmp_path)["softmax"]["margin"] == 0.5
 
 
-def test_a_preview_takes_nothing_that_was_published_and_loses_none(tmp_path):
+def test_a_preview_keeps_published_values_without_using_them(tmp_path):
     write_study_file(tmp_path, STUDY, quick=True)
     assert read_study_file(tmp_path)["linear"]["published"] is None
     write_study_file(tmp_path, STUDY)
@@ -112,7 +112,7 @@ def test_a_preview_takes_nothing_that_was_published_and_loses_none(tmp_path):
     assert read_study_file(tmp_path)["delta"]["band"] == [0.5, None]
 
 
-def test_folders_take_their_order_from_it(tmp_path):
+def test_it_defines_the_order_of_folders(tmp_path):
     for n, name in enumerate(("delta", "linear", "softmax")):
         write_run(tmp_path / name, name, steps=20, groups=(), order=n)
     assert [one.name for one in sorted(outcomes(tmp_path), key=lambda one: one.order)] == ["delta", "linear", "softmax"]
@@ -121,7 +121,7 @@ def test_folders_take_their_order_from_it(tmp_path):
     assert {one.experiment["margin"] for one in outcomes(tmp_path)} == {0.02}
 
 
-def test_one_that_was_altered_is_named(tmp_path):
+def test_an_altered_study_file_is_named(tmp_path):
     write_study_file(tmp_path, STUDY)
     path = tmp_path / "study.json"
     path.write_text(path.read_text().replace("Which?", "Whose?"))
@@ -130,7 +130,7 @@ def test_one_that_was_altered_is_named(tmp_path):
             call()
 
 
-def test_fresh_gets_past_one_that_cannot_be_read(tmp_path):
+def test_fresh_replaces_an_unreadable_study_file(tmp_path):
     write_study_file(tmp_path, STUDY)
     (tmp_path / "study.json").write_text("{")
     with pytest.raises(FolderError, match="remove only that file, and the next run writes it again"):
@@ -139,7 +139,7 @@ def test_fresh_gets_past_one_that_cannot_be_read(tmp_path):
     assert order(tmp_path) == ["softmax", "linear", "delta"]
 
 
-def test_what_is_not_begun_is_asked_what_its_own_task_asks(tmp_path):
+def test_variants_that_have_not_started_have_the_evaluation_of_their_task(tmp_path):
     tasks = over("task", short=EXPERIMENT.task, long=replace(EXPERIMENT.task, seed=7))
     study = Study(EXPERIMENT, product(tasks, THREE))
     second = {name: own for name, own in product(tasks, THREE).variants.items() if name.startswith("long")}
@@ -153,7 +153,7 @@ def test_what_is_not_begun_is_asked_what_its_own_task_asks(tmp_path):
     assert "3 of 6 variants finished" in drawn
 
 
-def test_variants_with_other_marks_of_sources_are_asked_the_same(tmp_path):
+def test_variants_with_other_source_marks_have_the_same_evaluation(tmp_path):
     marks = {name: name for name in ("end", "begin", "both", "none")}
     study = Study(EXPERIMENT, over("task.source_marks", **marks), name="marks")
     write_study_file(tmp_path, study)

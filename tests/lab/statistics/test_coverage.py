@@ -19,16 +19,16 @@ def test_intervals_cover(name, seeds):
 
 
 @cases
-def test_equal_variants_are_rarely_told_apart(name, seeds):
+def test_equal_variants_are_rarely_called_different(name, seeds):
     assert coverage.told_apart(name, seeds) <= RARE
 
 
 @pytest.mark.parametrize("learn", LEARN)
-def test_nor_are_those_whose_seeds_learn_or_do_not(learn):
+def test_equal_variants_with_bimodal_seeds_are_rarely_called_different(learn):
     assert coverage.leapt_apart(learn, 3, 7, 200) <= RARE / STUDIES * 200
 
 
-def test_by_their_spread_alone_they_would_be(monkeypatch):
+def test_without_bimodality_check_they_are_often_called_different(monkeypatch):
     monkeypatch.setattr("attnlab.lab.statistics.samples.HEAPS", math.inf)
     assert coverage.leapt_apart(0.5, 3, 7, 200) > RARE / STUDIES * 200
 
@@ -37,11 +37,11 @@ def test_by_their_spread_alone_they_would_be(monkeypatch):
 @pytest.mark.parametrize("learn", LEARN)
 @pytest.mark.parametrize("variants", [1, 2, 7])
 @pytest.mark.parametrize("seeds", SEEDS)
-def test_of_many_studies_nor_are_those_whose_seeds_learn_or_do_not(learn, variants, seeds):
+def test_many_equal_variants_with_bimodal_seeds_are_rarely_called_different(learn, variants, seeds):
     assert coverage.leapt_apart(learn, seeds, variants) <= RARE
 
 
-def test_without_correction_they_would_be():
+def test_without_correction_they_are_often_called_different():
     assert coverage.told_apart("normal", 5, 300, corrected=False) > 0.1 * 300
 
 
@@ -59,7 +59,7 @@ def test_tuned_intervals_cover_where_ordinary_ones_do_not():
 
 @pytest.mark.slow
 @cases
-def test_false_claims_are_rare_of_sameness_too(name, seeds):
+def test_false_equivalence_claims_are_rare(name, seeds):
     assert coverage.wrongly_claimed(name, seeds) <= RARE
 
 
@@ -73,13 +73,13 @@ def test_tuned_intervals_cover(name, seeds, rates):
 @pytest.mark.slow
 @cases
 @pytest.mark.parametrize(("rates", "others"), TUNED.values(), ids=TUNED)
-def test_tuned_variants_are_rarely_told_apart_wrongly(name, seeds, rates, others):
+def test_equal_tuned_variants_are_rarely_called_different(name, seeds, rates, others):
     assert coverage.tuned_apart(name, seeds, rates, others) <= RARE
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS)
-def test_many_more_intervals(seeds):
+def test_intervals_cover_in_many_more_settings(seeds):
     studies = 20_000
     error = math.sqrt(0.95 * 0.05 / studies)
     assert abs(coverage.covered("normal", seeds, studies) / studies - 0.95) <= 3.5 * error

@@ -25,7 +25,7 @@ from attnlab.lab.statistics import Choice, choose, compare, interval, leaders, l
         ([[3.0, -math.inf], [3.0, 1.0]], False, Choice(0, (0,))),
     ],
 )
-def test_choose(scores, higher, choice):
+def test_choose_the_best_rate(scores, higher, choice):
     assert choose(scores, higher) == choice
 
 
@@ -44,7 +44,7 @@ def test_choose(scores, higher, choice):
     ],
 )
 @pytest.mark.parametrize("higher", [True, False])
-def test_the_loss_chooses_among_rates_with_one_score(scores, losses, best, higher):
+def test_the_loss_decides_between_rates_with_equal_scores(scores, losses, best, higher):
     signed = [[x if x is None or higher else -x for x in row] for row in scores]
     assert choose(signed, higher, losses).best == best
 
@@ -62,12 +62,12 @@ def test_a_rate_is_excluded_seed_by_seed():
 
 
 @pytest.mark.parametrize("scores", [[], [[]], [[1.0], [1.0, 2.0]]])
-def test_choose_refuses(scores):
+def test_choose_refuses_invalid_arguments(scores):
     with pytest.raises(ValueError, match="seeds, rates"):
         choose(scores)
 
 
-def test_the_good_end_of_the_interval_pays_for_the_choice():
+def test_the_favourable_end_of_the_interval_is_widened():
     # Of four rates: t of 2 degrees at 1 − .025/4, which a table gives as 8.8602.
     low, high = interval([1, 2, 3], tried=4)
     assert (low, high) == pytest.approx((2 - 8.8602 / math.sqrt(3), 2 + 4.30265 / math.sqrt(3)), abs=1e-4)
@@ -78,7 +78,7 @@ def test_the_good_end_of_the_interval_pays_for_the_choice():
 
 
 @pytest.mark.parametrize("higher", [True, False])
-def test_what_speaks_for_the_side_that_tried_more_counts_less(higher):
+def test_evidence_for_the_side_with_more_tried_rates_counts_less(higher):
     a = np.array([0.02, 0.03, 0.025, 0.02, 0.03]) * (1 if higher else -1)
     b = np.array([0.0, 0.005, -0.005, 0.01, -0.01])
     plain = compare(a, b, 0.001, higher=higher)
@@ -94,7 +94,7 @@ def test_what_speaks_for_the_side_that_tried_more_counts_less(higher):
     assert for_a.smallest > plain.smallest
 
 
-def test_sameness_counts_tries_too():
+def test_equivalence_accounts_for_tried_rates():
     differences = np.array([-0.01, 0.01, 0.0, 0.005, -0.005])
     plain = compare(differences, np.zeros(5), 0.012)
     assert plain.verdict == "same"
@@ -102,6 +102,6 @@ def test_sameness_counts_tries_too():
 
 
 @pytest.mark.parametrize("call", [lambda: interval([1, 2], tried=0), lambda: compare([1, 2], [1, 2], 1, tried=(1, 0))])
-def test_at_least_one_was_tried(call):
+def test_the_number_of_tried_rates_is_at_least_one(call):
     with pytest.raises(ValueError, match="tried"):
         call()

@@ -27,14 +27,14 @@ def test_holm_by_hand(pvalues, rejected):
 
 
 @given(st.lists(st.floats(0, 0.06), min_size=1, max_size=6))
-def test_holm_is_its_definition(pvalues):
+def test_holm_equals_its_definition(pvalues):
     left = sorted(range(len(pvalues)), key=pvalues.__getitem__)
     while left and pvalues[left[0]] * len(left) <= 0.05:
         left.pop(0)
     assert holm(pvalues) == [n not in left for n in range(len(pvalues))]
 
 
-def test_where_seeds_learn_or_do_not_a_jump_takes_pairs_that_agree():
+def test_bimodal_seeds_need_agreeing_pairs():
     # "split" shows that a seed may end at either; "low" may have had three unlucky ones, and "far" and "near" not.
     base, split = [0.990, 0.992, 0.991], [0.991, 0.15, 0.989]
     low, far, near = [0.151, 0.152, 0.149], [-2.0, -2.01, -1.99], [0.980, 0.982, 0.981]
@@ -60,7 +60,7 @@ def test_where_seeds_learn_or_do_not_a_jump_takes_pairs_that_agree():
     assert found["low"].verdict == "worse"
 
 
-def test_one_variant_is_judged_as_alone():
+def test_one_variant_needs_no_correction():
     assert verdicts({"a": (BASE + 0.1 + NOISE, BASE)}, 0.02)["a"] == compare(BASE + 0.1 + NOISE, BASE, 0.02)
 
 
@@ -76,7 +76,7 @@ def test_more_variants_make_each_claim_harder():
     assert among.seeds_for_difference > alone.seeds_for_difference
 
 
-def test_a_variant_whose_both_hypotheses_fell_no_longer_counts():
+def test_a_variant_with_both_hypotheses_rejected_no_longer_counts():
     # "small" is not equal, and within the margin: of it nothing can be true any more, so "next" is held against .05.
     small, next_ = (BASE + 0.02 + NOISE / 50, BASE), (BASE + 0.009 + NOISE, BASE)
     alone = compare(*next_, 0.1)
@@ -93,7 +93,7 @@ def test_a_variant_that_is_better_still_counts():
 
 
 @given(st.integers(0, 10_000), st.booleans())
-def test_verdicts_turn_with_their_sides_and_with_higher(seed, higher):
+def test_verdicts_are_antisymmetric_in_sides_and_direction(seed, higher):
     draws = np.random.default_rng(seed).normal([[0.0], [0.9]], [[[0.1]], [[1.0]], [[2.0]]], (3, 2, 4))
     there = verdicts({str(n): (a, b) for n, (a, b) in enumerate(draws)}, 0.5, higher=higher)
     back = verdicts({str(n): (b, a) for n, (a, b) in enumerate(draws)}, 0.5, higher=higher)
@@ -106,7 +106,7 @@ def test_verdicts_turn_with_their_sides_and_with_higher(seed, higher):
         assert one.p_same >= alone.p_same
 
 
-def test_without_a_margin_each_variant_brings_one_question_and_none_is_the_same():
+def test_without_a_margin_each_variant_has_one_hypothesis_and_none_is_equivalent():
     shifts = {"a": 0.02, "b": 0.004, "c": 0.003, "equal": 0.0}
     pairs = {name: (BASE + shift + (NOISE if shift else 0), BASE) for name, shift in shifts.items()}
     found = verdicts(pairs, None)
@@ -120,7 +120,7 @@ def test_without_a_margin_each_variant_brings_one_question_and_none_is_the_same(
     assert found["a"].seeds_for_margin is None
 
 
-def test_rates_that_were_tried_count_by_name():
+def test_tried_rates_are_counted_per_variant():
     pairs = {"a": (BASE + 0.02 + NOISE, BASE), "b": (BASE - 0.02 + NOISE, BASE)}
     plain, tried = verdicts(pairs, 0.001), verdicts(pairs, 0.001, tried={"a": (4, 1)})
     assert tried["a"].p == pytest.approx(4 * plain["a"].p)
@@ -144,6 +144,6 @@ def test_rates_that_were_tried_count_by_name():
         (lambda: holm([0.1], 95), "level"),
     ],
 )
-def test_refusals(call, match):
+def test_invalid_arguments_are_refused(call, match):
     with pytest.raises(ValueError, match=match):
         call()

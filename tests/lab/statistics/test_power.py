@@ -10,7 +10,7 @@ from attnlab.lab.statistics import compare, needed, power, smallest
 LEVELS = (0.8, 0.95, 0.9999)
 
 
-def test_power_is_the_published_one():
+def test_power_equals_the_published_values():
     # Cohen's tables, as G*Power 3.1 prints them for the difference of two dependent means, two-sided, α = .05.
     assert power(0.5, 1.0, 34) == pytest.approx(0.8078, abs=1e-4)
     assert power(0.8, 1.0, 15) == pytest.approx(0.8213, abs=1e-4)
@@ -19,7 +19,7 @@ def test_power_is_the_published_one():
 
 @pytest.mark.parametrize("seeds", [2, 3, 10])
 @pytest.mark.parametrize("level", LEVELS)
-def test_power_is_what_is_found_given_the_spread(seeds, level):
+def test_power_equals_the_simulated_frequency(seeds, level):
     # Given s, the mean is normal: the probability is averaged over s, by the quantiles of its distribution.
     from scipy.special import chdtri, ndtr, stdtrit
 
@@ -41,20 +41,20 @@ def test_power_counts_both_tails():
     ("seeds", "level", "wanted"),
     [(2, 0.8, 0.8), (3, 0.95, 0.8), (3, 0.9999, 0.95), (10, 0.95, 0.95), (10, 0.5, 0.6), (1000, 0.95, 0.8)],
 )
-def test_the_smallest_difference_is_found_with_the_power_wanted(seeds, level, wanted):
+def test_the_detectable_difference_has_the_requested_power(seeds, level, wanted):
     least = smallest(0.02, seeds, level, wanted)
     assert power(least, 0.02, seeds, level) == pytest.approx(wanted, abs=1e-6)
 
 
 @pytest.mark.parametrize("effect", [0.05, 0.5, 2.0, 30.0])
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_seeds_needed_are_the_fewest(effect, level):
+def test_the_number_of_seeds_is_minimal(effect, level):
     count = needed(effect, 1.0, level)
     assert power(effect, 1.0, count, level) >= 0.8
     assert count == 2 or power(effect, 1.0, count - 1, level) < 0.8
 
 
-def test_extremes_are_numbers():
+def test_extreme_values_give_finite_numbers():
     assert power(1e10, 1.0, 2) == 1.0
     assert power(1e-300, 1e300, 2) == pytest.approx(0.05)
     assert power(0.1, 0.0, 3) == 1.0
@@ -65,7 +65,7 @@ def test_extremes_are_numbers():
     assert needed(0.1, 0.0) == 2
 
 
-def test_a_verdict_says_what_its_study_could_have_found():
+def test_a_verdict_states_the_detectable_difference():
     # Differences 1, 2, 6: mean 3, s = √7, and g = J · 3/√7 with J = √(2/2) … Γ(1)/(√1 · Γ(½)) = 1/√π.
     found = compare([1, 12, 26], [0, 10, 20], margin=0.5)
     assert found.spread == pytest.approx(math.sqrt(7))
@@ -76,7 +76,7 @@ def test_a_verdict_says_what_its_study_could_have_found():
     assert found.seeds_for_margin == needed(0.5, found.spread)
 
 
-def test_the_correction_of_the_effect_is_hedges_for_many_seeds():
+def test_the_effect_correction_equals_hedges_for_many_seeds():
     # J ≈ 1 − 3/(4ν − 1), ν = 19.
     differences = np.linspace(0, 1, 20)
     found = compare(differences, np.zeros(20), margin=0.1)
@@ -101,6 +101,6 @@ def test_no_effect_from_two_seeds_or_without_spread(values):
         lambda: needed(1.0, math.nan),
     ],
 )
-def test_power_refuses(call):
+def test_power_refuses_invalid_arguments(call):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         call()

@@ -25,7 +25,7 @@ def test_interval_by_hand():
 
 @given(values)
 @settings(max_examples=30)
-def test_interval_is_scipys(numbers):
+def test_interval_equals_scipy(numbers):
     from scipy import stats
 
     low, high = interval(numbers)
@@ -37,7 +37,7 @@ def test_interval_is_scipys(numbers):
 
 @given(values, st.floats(-5, 5), st.floats(0.1, 5))
 @settings(max_examples=30)
-def test_interval_moves_and_stretches_with_the_values(numbers, shift, scale):
+def test_interval_is_equivariant_to_shift_and_scale(numbers, shift, scale):
     low, high = interval(numbers)
     moved = interval([scale * x + shift for x in numbers])
     assert moved == pytest.approx((scale * low + shift, scale * high + shift), rel=1e-6, abs=1e-6)
@@ -51,14 +51,14 @@ def test_equal_values_have_an_interval_of_no_width(number, count):
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_squares_beyond_a_double_are_not_needed(scale):
+def test_large_values_do_not_overflow(scale):
     assert interval([scale * x for x in (1, 2, 3)]) == pytest.approx(
         tuple(scale * x for x in interval([1, 2, 3])), rel=1e-9, abs=0
     )
 
 
 @pytest.mark.parametrize("bad", [[-1e308, 1e308], [], [1.0], [1.0, math.nan], [math.inf, 1.0], [1.0, None]])
-def test_no_interval_from_one_seed_or_from_what_is_not_finite(bad):
+def test_no_interval_from_one_seed_or_nonfinite_values(bad):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         interval(bad)
 
@@ -69,7 +69,7 @@ def test_levels_lie_between_0_and_1(level):
         interval([1.0, 2.0], level)
 
 
-def test_summary():
+def test_summary_of_values():
     assert summary([0.5]) == {"mean": 0.5, "low": None, "high": None, "values": [0.5]}
     two = summary([0.0, 2.0])
     assert (two["mean"], two["values"]) == (1.0, [0.0, 2.0])
@@ -102,7 +102,7 @@ def test_values_by_seed_are_paired_by_seed():
         ([0.04, 0.05, 0.06], 0.05, "better"),  # at the margin itself: not within it, and not 0
     ],
 )
-def test_verdicts(differences, margin, verdict):
+def test_verdicts_of_known_values(differences, margin, verdict):
     base = np.array([0.3, 0.5, 0.4])
     found = compare(base + differences, base, margin, step=1e-3)
     assert found.verdict == verdict
@@ -119,7 +119,7 @@ def test_equivalence_uses_the_narrower_interval():
 
 @given(pairs, st.floats(0.01, 3))
 @settings(max_examples=30)
-def test_p_values_are_scipys(both, margin):
+def test_p_values_equal_scipy(both, margin):
     from scipy import stats
 
     a, b = map(np.array, zip(*both, strict=True))
@@ -134,7 +134,7 @@ def test_p_values_are_scipys(both, margin):
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.002, 0.05])
-def test_without_spread_values_are_as_sure_as_their_grain(shift):
+def test_equal_values_have_the_uncertainty_of_their_resolution(shift):
     from scipy import stats
 
     base = np.array([0.998, 0.999, 0.998, 1.0])
@@ -152,24 +152,24 @@ def test_without_spread_values_are_as_sure_as_their_grain(shift):
     assert found.effect is None
 
 
-def test_no_spread_is_no_certainty_of_what_could_be_found():
+def test_equal_values_do_not_make_the_detectable_difference_zero():
     found = compare([0.501] * 3, [0.5] * 3, 0.0005, step=0.001)
     assert found.verdict == "unclear"
     assert found.smallest > 0.001
     assert found.seeds_for_difference > 3
 
 
-def test_values_are_tied_where_rounding_alone_tells_them_apart():
+def test_values_that_differ_by_rounding_are_tied():
     assert all(map(tied, ([1.0, 1.0], [0.1 + 0.2, 0.3], [0.0, 0.0, 0.0], [-3.0, -3.0])))
     assert not any(map(tied, ([1.0], [], [0.998, 0.999], [1e-30, 2e-30], [-1.0, 1.0])))
 
 
-def test_what_rounding_makes_of_equal_numbers_is_no_difference():
+def test_rounding_errors_are_no_difference():
     found = compare([0.3] * 3, [0.1 + 0.2] * 3, None)
     assert (found.verdict, found.difference, found.p) == ("unclear", 0.0, 1.0)
 
 
-def test_a_known_step_is_taken_where_values_lie_further_apart():
+def test_the_known_resolution_is_used_if_values_are_further_apart():
     ones, none = [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]
     assert compare(ones, none, 0.01).verdict == "unclear"
     assert compare(ones, none, 0.01, step=1 / 256).verdict == "better"
@@ -177,7 +177,7 @@ def test_a_known_step_is_taken_where_values_lie_further_apart():
     assert compare(ones, ones, 0.01, step=0.1).verdict == "unclear"
 
 
-def test_a_spread_that_is_seen_is_the_spread():
+def test_an_observed_spread_is_used():
     # However finely the seeds pair, and however far apart they lie.
     base, apart = np.array([0.1, 0.5, 0.9]), np.array([0.0100, 0.0101, 0.0099])
     assert compare(base + apart, base, 0.005, step=0.1).spread == pytest.approx(1e-4)
@@ -186,7 +186,7 @@ def test_a_spread_that_is_seen_is_the_spread():
 @pytest.mark.parametrize(
     ("variants", "seeds", "examples", "share"), [(1, 2, 1000, 0.999), (6, 3, 256, 0.995), (1, 5, 256, 0.99)]
 )
-def test_ties_of_what_is_counted_are_not_taken_for_certainty(variants, seeds, examples, share):
+def test_ties_of_counts_are_not_certainty(variants, seeds, examples, share):
     # A/A studies: all variants are alike, near their best. Without a grain, a tenth of the first two would claim one.
     random, wrong, studies = np.random.default_rng(0), 0, 1000
     for study in random.binomial(examples, share, size=(studies, variants + 1, seeds)) / examples:
@@ -199,7 +199,7 @@ def test_ties_of_what_is_counted_are_not_taken_for_certainty(variants, seeds, ex
 
 @given(pairs, st.floats(0.01, 3))
 @settings(max_examples=60)
-def test_verdict_turns_with_its_sides(both, margin):
+def test_verdict_is_antisymmetric(both, margin):
     a, b = zip(*both, strict=True)
     there, back = compare(a, b, margin), compare(b, a, margin)
     turned = {"better": "worse", "worse": "better"}
@@ -228,12 +228,12 @@ def test_verdict_turns_with_its_sides(both, margin):
         lambda: compare([1, 2], [1, 2], 0.1, step=math.inf),
     ],
 )
-def test_compare_refuses(call):
+def test_compare_refuses_invalid_arguments(call):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         call()
 
 
-def test_a_difference_at_the_margin_is_rarely_called_the_same():
+def test_a_difference_at_the_margin_is_rarely_called_equivalent():
     # TOST's own error: with the truth exactly at the margin, 5% (± 3 standard errors of 600) end in "same".
     draws = np.random.default_rng(1).normal(0, 0.03, (600, 5)) + 0.05
     same = np.mean([compare(row, np.zeros(5), margin=0.05).verdict == "same" for row in draws])

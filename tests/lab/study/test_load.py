@@ -31,7 +31,7 @@ def write(tmp_path):
     return write
 
 
-def test_a_study_lends_the_file_s_name(write):
+def test_a_study_without_name_has_the_name_of_the_file(write):
     study = load_study(write(WORKS))
     assert (study.name, study.question, list(study.variants())) == ("dates", "which?", ["few", "many"])
 
@@ -40,12 +40,12 @@ def test_a_study_keeps_its_own_name(write):
     assert load_study(write(WORKS.replace('"which?"', 'name="mine"'))).name == "mine"
 
 
-def test_an_experiment_alone(write):
+def test_a_file_with_a_single_experiment(write):
     study = load_study(write(WORKS.replace(STUDY, "experiment = Experiment(Reverse(), Transformer())"), "one.py"))
     assert (study.name, list(study.variants())) == ("one", ["base"])
 
 
-def test_configs_of_the_file_s_own(write):
+def test_configs_defined_in_the_file(write):
     own = """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ study = Study(Experiment(Mine(), Mine()))
     assert apply(load_study(write(own)), ["model.width=4"]).base.model.width == 4
 
 
-def test_nothing_is_left_beside_it(write, tmp_path):
+def test_loading_leaves_no_files(write, tmp_path):
     load_study(write(WORKS))
     assert [path.name for path in tmp_path.iterdir()] == ["dates.py"]
 
@@ -96,7 +96,7 @@ def test_nothing_is_left_beside_it(write, tmp_path):
         ("\0", "dates.py: source code string cannot contain null bytes"),
     ],
 )
-def test_what_is_wrong_gets_file_and_line(write, text, words):
+def test_errors_name_file_and_line(write, text, words):
     path = write(text)
     with pytest.raises(ValueError, match="^" + re.escape(f"{path.parent}/{words}")):
         load_study(path)
@@ -108,13 +108,13 @@ def test_a_file_that_fails_leaves_no_module(write):
     assert "attnlab_experiment_broken" not in sys.modules
 
 
-def test_data_that_is_missing_is_no_fault_of_the_file(write):
+def test_missing_data_are_not_an_error_of_the_file(write):
     text = "from attnlab.data.io.files import DataError\nraise DataError('gone')"
     with pytest.raises(DataError, match=r"^gone$"):
         load_study(write(text))
 
 
-def test_a_file_that_is_not_there_names_those_that_are(tmp_path, monkeypatch):
+def test_a_missing_file_lists_existing_ones(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"^x.py: no such experiment file; ./experiments contains none$"):
         load_study("x.py")
@@ -136,7 +136,7 @@ def test_experiments_are_listed_without_running_them(tmp_path):
     assert listed == {"danger.py": "Never run.", "dates.py": "Which is better?"}
 
 
-def test_a_file_of_code_is_run_for_what_it_adds(write, monkeypatch):
+def test_a_code_file_is_run_for_what_it_registers(write, monkeypatch):
     monkeypatch.setattr(attnlab, "MECHANISMS", dict(attnlab.MECHANISMS))
     load_code(write("import attnlab\nattnlab.MECHANISMS['mine'] = attnlab.MECHANISMS['linear']"))
     assert attnlab.MECHANISMS["mine"] is attnlab.MECHANISMS["linear"]
@@ -157,7 +157,7 @@ def test_a_file_of_code_that_fails_is_named_with_its_line(write, tmp_path, text,
         load_code(path)
 
 
-def test_two_files_of_one_name_do_not_stand_in_each_other_s_place(write, tmp_path):
+def test_two_files_with_one_name_are_separate_modules(write, tmp_path):
     own = "from dataclasses import dataclass\nKind = int\n@dataclass(frozen=True)\nclass Mine:\n    kind: 'Kind' = 0\n"
     (tmp_path / "a").mkdir()
     first, again = load_code(write(own, "a/mine.py")), load_code(write(own, "a/mine.py"))

@@ -16,7 +16,7 @@ def notes(study, *given):
     return [note for note in apply(study, given).notes if " selects " not in note]
 
 
-def test_attentions_that_a_mechanism_does_not_reach_are_told():
+def test_unaffected_attentions_are_reported():
     own = replace(VARIED, base=change(EXPERIMENT, **{"model.cross": Softmax(), "model.encoder": Softmax()}))
     told = "model.mechanism=linear does not change: model.encoder and model.cross of linear"
     assert notes(own, "model.mechanism=linear") == [told]
@@ -26,7 +26,7 @@ def test_attentions_that_a_mechanism_does_not_reach_are_told():
     assert notes(VARIED, "model.mechanism=linear") == []
 
 
-def test_each_variant_is_told_by_what_it_has_of_its_own():
+def test_each_variant_is_reported_by_its_differences():
     base = change(EXPERIMENT, model=Detr(queries=4, among=Softmax()))
     study = Study(base, over("model.cross", shared=None, linear=Linear(), softmax=Softmax()))
     (told,) = notes(study, "model.mechanism=linear")
@@ -34,7 +34,7 @@ def test_each_variant_is_told_by_what_it_has_of_its_own():
     assert told == f"model.mechanism=linear does not change: {'; '.join(parts)}"
 
 
-def test_what_varies_and_serves_nothing_is_told():
+def test_varied_fields_without_effect_are_reported():
     given = ["model.encoder=softmax", "model.decoder=softmax", "model.cross=linear"]
     assert notes(VARIED, *given[:2]) == []
     (told,) = notes(VARIED, *given)

@@ -24,7 +24,7 @@ def resolved(file, *given):
     return apply(load_study(EXPERIMENTS / f"{file}.py"), given)
 
 
-def test_a_recipe_is_what_was_set_and_of_your_own_files_what_concerns_training():
+def test_a_recipe_has_the_set_fields_and_training_fields_of_user_files():
     old = Multi30k(source="en", target="de", units=Bpe(size=500))
     found = inherit(old, Parallel())
     # Multi30k's own defaults, which are not those of pairs of your own.
@@ -38,14 +38,14 @@ def test_a_recipe_is_what_was_set_and_of_your_own_files_what_concerns_training()
     assert inherit(TASKS["trec"], TASKS["sst2"]).config == TASKS["sst2"]
 
 
-def test_what_a_registered_value_sets_itself_stays():
+def test_fields_of_a_registered_value_are_kept():
     file = Seq2Seq(width=32, cell="rnn", attention="luong", dropout=0.5)
     found = inherit(file, MODELS["bahdanau"])
     assert found.config == replace(MODELS["bahdanau"], width=32, dropout=0.5)
     assert (found.kept, found.lost) == (("width", "dropout"), ("cell", "attention"))
 
 
-def test_fields_of_another_type_stay_and_so_do_those_that_do_not_go_together():
+def test_fields_of_another_type_and_incompatible_fields_are_kept():
     @dataclass(frozen=True)
     class Odd:
         width: str = "64"
@@ -80,7 +80,7 @@ def test_fields_of_another_type_stay_and_so_do_those_that_do_not_go_together():
         ("detr", ["task=boxes", *FILES], Boxes(*"abc", flip=True), ["task=boxes keeps flip=true of the file's task"]),
     ],
 )  # fmt: skip
-def test_your_own_data_keep_the_recipe_of_the_file(file, given, task, notes):
+def test_user_data_keep_the_recipe_of_the_file(file, given, task, notes):
     found = resolved(file, *given)
     assert {experiment.task for experiment in found.variants().values()} == {task}
     assert list(found.notes) == notes
@@ -107,11 +107,11 @@ def test_your_own_data_keep_the_recipe_of_the_file(file, given, task, notes):
         ("cora", ["task=nodes", "task.graph=g.npz"], ["gat", "dot", "linear", "gcn"]),
     ],
 )
-def test_variants_are_what_was_asked_for_and_named_so(file, given, names):
+def test_variants_are_the_requested_ones_with_their_names(file, given, names):
     assert list(resolved(file, *given).variants()) == names
 
 
-def test_the_model_that_was_asked_for_is_what_is_trained():
+def test_the_requested_model_is_trained():
     (model,) = {each.model for each in resolved("dates", "model=bahdanau").variants().values()}
     assert model == MODELS["bahdanau"]
     (model,) = {each.model for each in resolved("g2p", "model=bahdanau").variants().values()}
@@ -134,13 +134,13 @@ def test_a_field_that_is_varied_is_set_in_every_variant():
     assert chosen.notes[-1] == "train.steps=1500 selects 3 of 9 variants: vit-tenth, cnn-tenth, mlp-tenth"
 
 
-def test_a_model_that_is_a_part_of_variants_names_is_not_taken_for_another():
+def test_a_model_name_within_variant_names_is_not_confused():
     words = "no variant has model=recurrent; variant=recurrent-hun,recurrent-jpn selects the variants of"
     with pytest.raises(ValueError, match=f"^{words} that name$"):
         resolved("sigmorphon", "model=recurrent")
 
 
-def test_a_task_without_files_of_your_own_names_those_that_read_them():
+def test_a_task_without_user_files_suggests_tasks_that_read_them():
     with pytest.raises(
         ValueError, match=r"^task.train: Spoken has no field 'train'.*; to read your own files, set task=sounds$"
     ):

@@ -26,7 +26,7 @@ def again(config):
         {"task.languages": ()},
     ],
 )
-def test_round_trip(toy, changes):
+def test_experiments_round_trip(toy, changes):
     mechanism = changes.get("model.mechanism")
     if mechanism:
         changes = changes | {"model.mechanism": toy.tables["MECHANISMS"][mechanism]}
@@ -35,7 +35,7 @@ def test_round_trip(toy, changes):
     assert identity(again(config)) == identity(config)
 
 
-def test_functions_and_nested_registries(toy):
+def test_functions_and_nested_registries_round_trip(toy):
     linear = change(toy.base, **{"model.mechanism": toy.Linear(feature=toy.Taylor(order=3))})
     score = change(toy.base, **{"model.mechanism": toy.Softmax(score=toy.cosine)})
     assert again(linear) == linear
@@ -55,13 +55,13 @@ def test_the_name_is_that_of_the_equal_instance_else_the_first_of_the_class(toy)
     }
 
 
-def test_what_is_left_out_keeps_its_default(toy):
+def test_missing_fields_have_their_default(toy):
     written = write(toy.base)
     del written["model"]["fields"]["dropout"], written["train"]["clip"]
     assert read(written) == toy.base
 
 
-def test_an_older_configuration_has_what_a_later_field_was_before_it_existed(toy, monkeypatch):
+def test_fields_missing_in_older_configurations_have_their_earlier_value(toy, monkeypatch):
     """A field that came later, with another default than what was done before, is read back as it was then."""
     older = write(toy.base)
     del older["model"]["fields"]["norm"], older["train"]["clip"]
@@ -79,7 +79,7 @@ def test_an_older_configuration_has_what_a_later_field_was_before_it_existed(toy
     assert completed({"no": "experiment"}) == {"no": "experiment"}
 
 
-def test_runs_that_were_made_before_a_name_took_its_authors_values_keep_what_they_were_trained_with():
+def test_older_runs_keep_the_values_they_were_trained_with():
     from attnlab.mechanisms import MECHANISMS
     from attnlab.mechanisms.base import Mechanism
     from attnlab.modules.position import POSITIONS, Position
@@ -100,7 +100,7 @@ def test_runs_that_were_made_before_a_name_took_its_authors_values_keep_what_the
         assert mechanism(name) == MECHANISMS[name]
 
 
-def test_one_s_own_mechanism_is_added_first(toy):
+def test_a_user_mechanism_must_be_registered_first(toy):
     config = change(toy.base, **{"model.mechanism": toy.Mine(2.0)})
     hint = "Mine is not in attnlab.MECHANISMS; add it first: attnlab.MECHANISMS['mine'] = Mine()"
     with pytest.raises(ValueError, match=re.escape(f"model.mechanism: {hint}")):
@@ -115,7 +115,7 @@ def test_one_s_own_mechanism_is_added_first(toy):
         read(written)
 
 
-def test_a_score_of_one_s_own_is_added_first(toy):
+def test_a_user_score_must_be_registered_first(toy):
     with pytest.raises(ValueError, match=r"^model.mechanism.score: <lambda> is not in attnlab.SCORES; add it"):
         write(change(toy.base, **{"model.mechanism.score": lambda q, k: q}))
 
@@ -168,14 +168,14 @@ def edited(toy, path, value):
         (("task",), {"class": "os.system"}, "task: expected an object with registry and name"),
     ],
 )
-def test_what_was_altered_gets_one_line_with_the_path(toy, path, value, words):
+def test_altered_values_give_one_line_with_the_path(toy, path, value, words):
     with pytest.raises(ValueError, match="^" + re.escape(words)) as refusal:
         read(edited(toy, path, value))
     assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("written", [None, 3, [], "x", {}, {"registry": "MODELS", "name": "net"}])
-def test_what_is_no_experiment_at_all(toy, written):
+def test_other_json_is_refused(toy, written):
     with pytest.raises(ValueError, match=r"^configuration: "):
         read(written)
 
@@ -188,7 +188,7 @@ class Open:
     train: Any = None
 
 
-def test_what_could_not_be_read_back_is_not_written(toy):
+def test_unserializable_values_are_refused(toy):
     with pytest.raises(ValueError, match=r"^path: .*cannot be written as JSON and read back$"):
         write(Open(path=Path("x")))
 
@@ -198,7 +198,7 @@ def test_a_config_of_no_registry_is_written_plainly(toy):
     assert read(write(toy.base.train), type(toy.base.train)) == toy.base.train
 
 
-def test_difference(toy):
+def test_differences_are_listed_by_path(toy):
     other = change(toy.base, **{"model.width": 128, "train.seeds": (0, 1), "model.mechanism": toy.Linear(block=3)})
     assert difference(toy.base, toy.base) == []
     assert difference(toy.base, other) == [
@@ -229,7 +229,7 @@ def test_difference_of_an_older_writing(toy):
     assert difference(written, toy.base) == [("train.clip", ABSENT, 1.0)]
 
 
-def test_identity_is_that_of_equal_fields(toy):
+def test_equal_fields_have_equal_identity(toy):
     assert identity(toy.base) == identity(replace(toy.base))
     assert identity(change(toy.base, **{"train.clip": 1})) == identity(toy.base)
     assert identity(change(toy.base, **{"train.clip": 2.0})) != identity(toy.base)

@@ -68,14 +68,14 @@ def digest(folder):
     return codes(serialize.write(study.variants()["mine"]))["MECHANISMS.mine"]
 
 
-def test_a_neighbour_is_imported_and_nothing_is_left_beside_it(folder):
+def test_a_sibling_module_is_imported_without_leaving_files(folder):
     study = load_study(folder / "study.py")
     assert study.base.train.steps == 2
     assert sorted(path.name for path in folder.iterdir()) == ["helper_of_mine.py", "steps_of_mine.py", "study.py"]
     assert str(folder) not in sys.path
 
 
-def test_it_is_read_anew_and_its_code_counts(folder):
+def test_it_is_reloaded_and_its_code_is_part_of_the_fingerprint(folder):
     before = digest(folder)
     assert digest(folder) == before
     (folder / "helper_of_mine.py").write_text(HELPER.replace("return 2", "return 3"))
@@ -84,7 +84,7 @@ def test_it_is_read_anew_and_its_code_counts(folder):
     assert load_study(folder / "study.py").base.train.steps == 3
 
 
-def test_two_folders_have_each_their_own(folder, tmp_path):
+def test_two_folders_have_separate_modules(folder, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "steps_of_mine.py").write_text("STEPS = 5\n")
     (tmp_path / "other" / "helper_of_mine.py").write_text(HELPER)
@@ -93,7 +93,7 @@ def test_two_folders_have_each_their_own(folder, tmp_path):
     assert steps == [2, 5, 2]
 
 
-def test_pythons_own_modules_and_attnlab_are_not_taken_from_there(folder):
+def test_standard_modules_and_attnlab_are_not_shadowed(folder):
     (folder / "queue.py").write_text("raise RuntimeError('not this one')")
     (folder / "attnlab.py").write_text("raise RuntimeError('not this one')")
     (folder / "study.py").write_text("import queue\nimport attnlab\n" + STUDY)
@@ -111,13 +111,13 @@ def test_pythons_own_modules_and_attnlab_are_not_taken_from_there(folder):
         ("\n\nraise ValueError('heads=3')\n", r"helper_of_mine.py:3: heads=3"),
     ],
 )
-def test_what_is_wrong_in_it_gets_its_file_and_line(folder, text, words):
+def test_errors_in_it_name_its_file_and_line(folder, text, words):
     (folder / "helper_of_mine.py").write_text(text)
     with pytest.raises(ValueError, match=f"{folder}/{words}$"):
         load_study(folder / "study.py")
 
 
-def test_a_package_beside_a_file(folder):
+def test_a_sibling_package(folder):
     (folder / "parts_of_mine").mkdir()
     (folder / "parts_of_mine" / "__init__.py").write_text("")
     (folder / "parts_of_mine" / "inner.py").write_text("FEW = 1\n")
@@ -126,7 +126,7 @@ def test_a_package_beside_a_file(folder):
     assert load_study(folder / "packed.py").variants()["few"].train.steps == 1
 
 
-def test_two_processes_and_a_trained_run_know_it(folder, monkeypatch, capsys):
+def test_workers_and_trained_runs_find_it(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert main(["run", "study.py", "--workers", "2"]) == 0
     assert main(["run", "study.py"]) == 0

@@ -10,7 +10,7 @@ from attnlab.lab.study.study import Experiment, Study, change
 from attnlab.lab.study.variation import Variation, over
 
 
-def test_change_puts_all_in_at_once(toy):
+def test_change_applies_all_fields_together(toy):
     # 96 with 4 heads and 64 with 6 are both passing states; only one of them is legal.
     assert change(toy.base, **{"model.heads": 6, "model.width": 96}).model.width == 96
     with pytest.raises(ValueError, match=r"^model.heads=3 must divide model.width=100$"):
@@ -18,14 +18,14 @@ def test_change_puts_all_in_at_once(toy):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_change_below_what_it_replaces(toy, order):
+def test_change_a_value_and_its_fields(toy, order):
     changes = {"model.mechanism": toy.Linear(), "model.mechanism.block": 7}
     changed = change(toy.base, **dict(list(changes.items())[::order]))
     assert changed.model.mechanism == toy.Linear(block=7)
     assert toy.base.model.mechanism == toy.Softmax()
 
 
-def test_a_refusal_that_names_the_field_alone_gets_the_path(toy):
+def test_errors_that_name_a_field_get_its_path(toy):
     with pytest.raises(ValueError, match=r"^model.mechanism: block=0 must be at least 1$"):
         change(toy.base, **{"model.mechanism": toy.Linear(), "model.mechanism.block": 0})
 
@@ -43,7 +43,7 @@ def test_a_refusal_that_names_the_field_alone_gets_the_path(toy):
         ("model.cross.block", "model.cross.block: model.cross is none, which has no fields; set model.cross"),
     ],
 )
-def test_unknown_fields(toy, path, words):
+def test_unknown_fields_are_refused(toy, path, words):
     with pytest.raises(ValueError, match="^" + re.escape(words)):
         change(toy.base, **{path: 1})
 
@@ -59,7 +59,7 @@ def test_quick_changes_every_variant(toy):
     assert {each.train.steps for each in toy.study.variants().values()} == {100}
 
 
-def test_what_cannot_work_is_refused_when_built(toy):
+def test_invalid_experiments_are_refused_at_creation(toy):
     with pytest.raises(ValueError, match="no field 'wdith'"):
         Study(toy.base, over("model.wdith", a=1))
     with pytest.raises(ValueError, match="no field 'stpes'"):
@@ -146,7 +146,7 @@ def test_any_field_varies(toy):
     assert list(over("path", path=1).variants) == ["path"]
 
 
-def test_what_is_matched_is_named_and_steps_are_not_set_twice(toy):
+def test_matched_quantities_are_validated_and_steps_not_set_twice(toy):
     study = Study(toy.base, over("train.steps", few=20, many=30), match="state")
     with pytest.raises(ValueError, match=r"^match='size' must be one of parameters, flops, state, or none$"):
         replace(study, match="size")
@@ -156,7 +156,7 @@ def test_what_is_matched_is_named_and_steps_are_not_set_twice(toy):
         replace(study, budget="flops")
 
 
-def test_a_comparison_is_against_a_variant_before(toy):
+def test_a_variant_is_compared_with_an_earlier_one(toy):
     vary = over("train.steps", short=10, middle=20, long=40)
     study = Study(toy.base, vary, against={"long": "middle"})
     assert study.keeping(Variation({"long": {"train.steps": 40}})).against == {}

@@ -64,7 +64,7 @@ def digest(tmp_path, monkeypatch):
     return of
 
 
-def test_comments_and_lines_are_no_code(digest):
+def test_comments_and_line_numbers_do_not_change_the_fingerprint(digest):
     told = SOURCE.replace("RATE = 0.5", "# how fast\nRATE = 0.5").replace("return jnp", "# squashed\n\n    return jnp")
     assert digest(SOURCE) == digest(told)
     assert digest(SOURCE) == digest(SOURCE.replace("width: int = 4", "width: int = 8")), "fields are told elsewhere"
@@ -82,16 +82,16 @@ def test_comments_and_lines_are_no_code(digest):
         ("helper(y))(x)", "helper(y) + 1)(x)"),
     ],
 )
-def test_what_it_does_is(digest, before, after):
+def test_changed_behaviour_changes_the_fingerprint(digest, before, after):
     assert SOURCE.count(before) == 1
     assert digest(SOURCE) != digest(SOURCE.replace(before, after))
 
 
-def test_what_attnlab_defines_is_not_ones_own():
+def test_classes_of_attnlab_are_no_user_code():
     assert user_code.user_defined(serialize.write(change(EXPERIMENT, **{"model.mechanism": Softmax()}))) == {}
 
 
-def test_it_is_told_where_it_was_defined_and_no_more_of_the_machine(monkeypatch, tmp_path):
+def test_messages_name_the_file_without_local_paths(monkeypatch, tmp_path):
     written = [{"registry": "SCORES", "name": name} for name in ("of-a-module", "of-a-file", "of-a-notebook")]
     (tmp_path / "file.py").write_text("def score(q, k): return q @ k")
     notebook = ModuleType("some-notebook")
@@ -116,7 +116,7 @@ def of_this_module(q, k):
     return q @ k
 
 
-def test_a_function_of_ones_own_counts(monkeypatch):
+def test_user_functions_are_included(monkeypatch):
     def score(q, k):
         return q @ k
 
@@ -215,7 +215,7 @@ class Mine:
         ("y=LIST", "y=TABLE"),
     ],
 )
-def test_so_are_the_values_that_it_reads_and_what_wraps_it(digest, before, after):
+def test_global_values_and_decorators_are_included(digest, before, after):
     assert READ.count(before) == 1
     assert digest(READ) == digest(READ)
     assert digest(READ) != digest(READ.replace(before, after))
@@ -249,7 +249,7 @@ def other(x):
 """
 
 
-def test_what_code_does_without_when_it_is_missing_is_no_matter(beside):
+def test_optional_imports_do_not_matter(beside):
     source = """
 class Mine:
     def __call__(self, x):
@@ -273,7 +273,7 @@ class Mine:
         "class Mine:\n    def __call__(self, x):\n        import helping\n        return helping.scale(x)\n",
     ],
 )
-def test_and_code_of_ones_own_in_another_module(beside, source):
+def test_user_code_of_other_modules_is_included(beside, source):
     before = beside(source, HELPER)
     assert before == beside(source, HELPER.replace("def scale", "# how far\ndef scale"))
     assert before == beside(source, HELPER.replace("return x\n", "return -x\n")), "it is not used"

@@ -51,7 +51,7 @@ ASKED = [["sample", "base", "--input", "1 2"], ["inspect", "base", "--input", "1
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked[0])
-def test_it_is_asked_with_the_file_that_defines_it(folder, asked, monkeypatch, capsys):
+def test_a_run_is_loaded_with_the_file_that_defines_its_code(folder, asked, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 2\n")))
     assert main(asked) == 4
     (line,) = capsys.readouterr().err.splitlines()
@@ -70,7 +70,7 @@ def test_a_file_that_fails_is_named_with_its_line(folder, capsys):
     assert capsys.readouterr() == ("", "attnlab: error: other.py:2: RuntimeError: no luck\n")
 
 
-def test_code_that_was_changed_since_is_told(folder, capsys):
+def test_changed_code_is_reported(folder, capsys):
     load_code("own.py")
     load(folder)
     assert capsys.readouterr().err == ""
@@ -82,7 +82,7 @@ def test_code_that_was_changed_since_is_told(folder, capsys):
     )
 
 
-def test_what_measures_and_lists_knows_it(folder, monkeypatch, capsys):
+def test_parity_bench_and_list_know_user_mechanisms(folder, monkeypatch, capsys):
     """`parity`, `bench` and `list` run the file, too."""
     assert main(["parity", "mine"]) == 2
     assert "mechanism='mine' is not known" in capsys.readouterr().err

@@ -42,7 +42,7 @@ from attnlab.lab.study.values import fits, parse, text, wanted
         (float | tuple[float, ...], "1e-3", 1e-3),
     ],
 )
-def test_texts_become_values(annotation, given, value):
+def test_text_is_parsed_by_type(annotation, given, value):
     found = parse(annotation, given)
     assert found == value
     assert type(found) is type(value)
@@ -68,7 +68,7 @@ def test_texts_become_values(annotation, given, value):
         (Callable, "print", "must be a value that only an experiment file can set"),
     ],
 )
-def test_what_does_not_fit_says_what_would(annotation, given, words, capfd):
+def test_invalid_text_names_the_expected_values(annotation, given, words, capfd):
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         parse(annotation, given)
     assert capfd.readouterr() == ("", "")
@@ -96,7 +96,7 @@ def test_a_config_is_set_field_by_field(toy):
         ("anything", Any, True),
     ],
 )
-def test_fits(value, annotation, does):
+def test_values_fit_their_types(value, annotation, does):
     assert fits(value, annotation) is does
 
 
@@ -105,7 +105,7 @@ def test_a_config_fits_its_class_alone(toy):
     assert not fits("softmax", type(toy.Softmax()).__mro__[1])
 
 
-def test_text_is_what_one_would_write(toy):
+def test_values_are_formatted_as_typed(toy):
     values = [None, True, 3, 1e-3, 0.1, 1 / 3, (1, 2), (5,), "x", toy.Linear(block=9), toy.cosine, math.inf]
     told = "none true 3 0.001 0.1 0.3333333333333333 1,2 5, x linear cosine inf"
     assert [text(value) for value in values] == told.split()

@@ -4,7 +4,7 @@ from attnlab.lab.study.study import Study
 from attnlab.lab.study.variation import Variation, chain, over, product, zipped
 
 
-def test_a_product_of_variations_is_every_one_with_every_other(toy):
+def test_a_product_combines_every_variation_with_every_other(toy):
     heads, width = over("model.heads", few=2, many=4), over("model.width", narrow=8, wide=16)
     both = product(heads, width)
     assert list(both.variants) == ["few-narrow", "few-wide", "many-narrow", "many-wide"]
@@ -17,14 +17,14 @@ def test_a_product_of_variations_is_every_one_with_every_other(toy):
         product(heads, Variation({}))
 
 
-def test_variations_stand_side_by_side_under_names_of_their_own():
+def test_unions_of_variations_keep_their_names():
     heads, width = over("model.heads", few=2), over("model.width", narrow=8)
     assert list((heads | width).variants) == ["few", "narrow"]
     with pytest.raises(ValueError, match=r"^vary: the name 'few' is given twice$"):
         heads | over("model.width", few=8)
 
 
-def test_variations_are_zipped_one_with_one():
+def test_zipped_variations_are_paired():
     width, heads = over("model.width", small=8, large=16), over("model.heads", small=2, large=4)
     assert zipped(width, heads).variants == {
         "small": {"model.width": 8, "model.heads": 2},

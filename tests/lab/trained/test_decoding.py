@@ -36,7 +36,7 @@ OWN = Beam(size=8, penalty=0.6, best=3)
         (DecodingOptions(beam=4), Sample(0.8), Beam(4)),
     ],
 )
-def test_which_decoder_the_options_ask_for(asked, own, decoder):
+def test_options_select_the_decoder(asked, own, decoder):
     assert asked.decoder(own) == decoder
 
 
@@ -72,7 +72,7 @@ def test_seed_without_sampling_is_refused(own):
         DecodingOptions(seed=0).decoder(own)
 
 
-def test_a_way_of_decoding_is_refused_where_nothing_is_decoded():
+def test_decoding_options_are_refused_if_the_task_does_not_decode():
     DecodingOptions().check(SimpleNamespace(decodes=False, continues=False))
     DecodingOptions(beam=3).check(PROBLEM)
     with pytest.raises(ValueError, match=r"^--beam 3 has no effect: this task is not decoded symbol by symbol"):
@@ -82,7 +82,7 @@ def test_a_way_of_decoding_is_refused_where_nothing_is_decoded():
         DecodingOptions(length=3).check(PROBLEM)
 
 
-def test_answers_come_as_text_the_best_first():
+def test_answers_are_text_with_the_best_first():
     batch = PROBLEM.encode_prompt("3 1 4")["source"]
     ((best, *others),) = Answerer(parrot(), DecodingOptions(best=3))(batch, np.ones(1))
     assert (best.text, best.finished) == ("3 1 4", True)

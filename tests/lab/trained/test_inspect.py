@@ -241,7 +241,7 @@ def test_a_language_model_reads_itself():
     assert (keep.all(), found.answer) == (True, "k1")
 
 
-def test_only_the_end_of_a_prompt_is_inspected():
+def test_only_the_last_block_of_a_prompt_is_inspected():
     parts = {part: "abcdefgh" * 3 for part in ("train", "valid", "test")}
     problem = LanguageModelData(parts, Characters(), 4)
     config = Language(width=4, heads=1, layers=1)

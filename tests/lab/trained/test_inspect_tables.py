@@ -89,7 +89,7 @@ def test_the_distance_from_another_run():
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_terminal_shows_it_whole(width):
+def test_tables_fit_a_terminal(width):
     text = shown(FOUND | {"notes": ["unfinished [bold]"]}, width)
     assert text.startswith("unfinished [bold]\n")
     assert max(map(len, text.splitlines())) <= width
@@ -105,7 +105,7 @@ def test_a_terminal_shows_it_whole(width):
     assert text.count("1,200") == 2
 
 
-def test_a_legend_explains_the_columns_that_there_are():
+def test_a_legend_explains_the_shown_columns():
     text = shown(FOUND, 120)
     for word in ("rank: ", "entropy: ", "share: ", "reach: ", "from softmax: ", "least total: "):
         assert text.count(word) == 1

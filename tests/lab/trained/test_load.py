@@ -31,7 +31,7 @@ def test_skipped_checkpoint_is_reported(tmp_path, capsys):
     assert said.count("\n") == 1
 
 
-def test_an_older_run_without_source_marks_is_asked_as_it_was_trained(tmp_path):
+def test_an_older_run_without_source_marks_is_evaluated_as_trained(tmp_path):
     """Its files do not name the field, which came later: its sources had no marks."""
     experiment = change(EXPERIMENT, **{"task.source_marks": "none"})
     problem = experiment.task.load()

@@ -66,7 +66,7 @@ def test_several_answers_and_the_map_of_the_best(trained):
     assert [*best.text.split(), *(["∎"] if best.finished else [])] == found["target"]
 
 
-def test_the_run_s_own_decoder_answers(trained):
+def test_the_decoder_of_the_run_is_used(trained):
     trained(run(decoder=Beam(size=5, best=3)))
     assert sample("run", "1 2 3")["decoder"] == Beam(size=5, best=3)
 
@@ -151,7 +151,7 @@ FOUND = {
 }
 
 
-def test_the_best_comes_first_then_all_then_the_map():
+def test_output_order_is_best_answer_all_answers_map():
     assert lines(FOUND) == [
         "b a",
         "",

@@ -283,7 +283,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_scored_is_named_with_its_line_and_leaves_three(name, trained, tmp_path, capsys):
+def test_unscorable_lines_are_named_and_exit_with_3(name, trained, tmp_path, capsys):
     kind, file, content, said = BAD[name]
     folder, good = trained(kind)
     (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -304,7 +304,7 @@ def test_what_cannot_be_scored_is_named_with_its_line_and_leaves_three(name, tra
         ("sentences", "up\nup rises\n", "1 line (1)"),
     ],
 )
-def test_lines_with_one_empty_side_are_skipped_and_said(kind, content, half, trained, tmp_path, capsys):
+def test_lines_with_one_empty_side_are_skipped_with_a_note(kind, content, half, trained, tmp_path, capsys):
     folder, _ = trained(kind)
     (tmp_path / "x").write_text(content)
     arguments = ["score", str(folder), str(tmp_path / "x"), "--empty", "skip", "--out", "-"]
@@ -345,7 +345,7 @@ def test_recordings_of_another_length_are_named(trained, tmp_path):
         score(trained("sounds")[0], [str(tmp_path / "s")])
 
 
-def test_symbols_never_seen_are_left_out_and_their_lines_said(trained, tmp_path):
+def test_unknown_symbols_are_left_out_and_their_lines_reported(trained, tmp_path):
     (tmp_path / "x.tsv").write_text("ab\tba\nażb\tba\nac\tbż\n")
     (found,) = score(trained("pairs")[0], [str(tmp_path / "x.tsv")])
     assert [note.partition(": ")[2] for note in found.notes] == [
@@ -384,7 +384,7 @@ def test_no_file_is_replaced_and_answers_may_go_to_standard_output(trained, tmp_
     assert "nats per character" in said
 
 
-def test_a_run_that_cannot_be_written_says_where_answers_may_go(trained, monkeypatch, capsys):
+def test_a_read_only_run_suggests_another_output(trained, monkeypatch, capsys):
     folder, file = trained("text")
     (folder / "answers-test.tsv").unlink(missing_ok=True)
 

@@ -107,7 +107,7 @@ def test_available_lines_of_a_pipe_are_answered_at_once():
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
-def test_lines_are_whole_wherever_the_reading_stops(size):
+def test_lines_are_complete_for_any_read_size(size):
     content = "ä\r\n\nb\x0cc\u2028d\re\n".encode()
     pieces = [content[n : n + size] for n in range(0, len(content), size)] + [b""]
 
@@ -126,7 +126,7 @@ def test_unreadable_input_is_named():
         list(arriving(Broken()))
 
 
-def test_draws_do_not_depend_on_the_batch(trained):
+def test_samples_do_not_depend_on_the_batch(trained):
     trained(parrot(scores=np.linspace(0, 8, PROBLEM.shape.target_vocabulary)))
     lines = ["1 2 3", "", "1 2 3", "4"] * 3
     first, again, other = (
@@ -137,7 +137,7 @@ def test_draws_do_not_depend_on_the_batch(trained):
     assert first[0] != first[2]
 
 
-def test_from_python_lines_are_text_or_bytes(trained):
+def test_python_input_is_text_or_bytes(trained):
     answers = translate("run", iter(["1 2", b"3\n", "\ud800"]), batch=2)
     assert next(answers) == Answered(1, "1 2")
     assert next(answers) == Answered(2, "3")
@@ -158,7 +158,7 @@ def test_few_programs_are_compiled(trained):
     assert translator._answerer._answers._cache_size() <= len(PROBLEM.buckets.widths) + 1
 
 
-def test_the_run_s_own_decoder_answers(trained):
+def test_the_decoder_of_the_run_is_used(trained):
     trained(parrot(decoder=Beam(size=2)))
     translator = Translator("run")
     assert translator._answerer.decoder == Beam(size=2)
@@ -172,7 +172,7 @@ def test_nonfinite_scores_are_no_answer(trained):
     )  # fmt: skip
 
 
-def test_an_answer_that_spells_several_lines_is_one(trained):
+def test_line_breaks_in_answers_are_escaped(trained):
     parts = {part: [Example("a\rb", ("a\nb",))] for part in ("train", "valid", "test")}
     trained(parrot(PairData(parts, (Bytes(),), exact_match, (EXACT_MATCH,))))
     assert [answer.text for answer in translate("run", ["a\nb"])] == ["a b"]

@@ -27,7 +27,7 @@ def test_unused_fields_are_refused():
 
 
 @pytest.mark.parametrize("size", [0, -1, 2**31])
-def test_counts(size):
+def test_counts_are_checked(size):
     with pytest.raises(ValueError, match=rf"task\.size={size} must be a whole number in 1 … "):
         checks.counts(Toy(size=size), ["size"])
 
@@ -38,7 +38,7 @@ def test_examples_are_held_in_memory():
         checks.examples(Toy(test_examples=2**31 - 1), ["test"])
 
 
-def test_bool_is_no_count():
+def test_a_bool_is_no_count():
     with pytest.raises(ValueError, match=r"task\.size=True"):
         checks.counts(Toy(size=True), ["size"])
 
@@ -50,6 +50,6 @@ def test_seeds_of_32_bits(seed):
 
 
 @pytest.mark.parametrize("buckets", [0, 17])
-def test_buckets(buckets):
+def test_buckets_are_checked(buckets):
     with pytest.raises(ValueError, match=r"task\.buckets"):
         checks.buckets(Toy(buckets=buckets))

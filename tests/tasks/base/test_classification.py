@@ -76,7 +76,7 @@ def test_answer_has_the_probability_of_the_class():
     assert problem.format_answer(problem.answer(each, {"source": np.array([[1.0, -1]], np.float32)})) == "plus minus"
 
 
-def test_half_precision_scores_are_summed_in_full():
+def test_half_precision_logits_are_summed_in_float32():
     half = lambda source, keep, key=None: model(source, keep).astype(jnp.bfloat16)
     batch = {"source": np.ones((1, 1), np.float32), "label": np.ones(1, np.int32)}
     assert Signs([]).loss(half, batch, None)[0].dtype == jnp.float32
@@ -88,7 +88,7 @@ def test_dropout_draws_for_each_example():
     assert len({float(x) for x in found[:, 0]}) == 3
 
 
-def test_classes_are_kept_with_the_run():
+def test_classes_are_stored_with_the_run():
     problem = Signs([])
     assert problem.vocabulary == {"classes": ["minus", "plus"]}
     assert problem.classes == ("minus", "plus")

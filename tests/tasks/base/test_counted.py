@@ -35,11 +35,11 @@ def test_counted_is_the_denominator_of_the_metric():
     assert problem.score("test", answers)["accuracy"] == pytest.approx(1 - 1 / problem.counted("test"))
 
 
-def test_bleu_is_no_share(monkeypatch):
+def test_bleu_has_no_counts(monkeypatch):
     problem = TASKS["reverse"][0].load()
     monkeypatch.setattr(problem, "metric", "bleu")
     assert problem.counted("test") is None
 
 
-def test_a_loss_is_no_share():
+def test_a_loss_has_no_counts():
     assert Associations(keys=4, examined=20).load().counted("test") is None

@@ -95,7 +95,7 @@ def test_bleu_by_characters_by_hand():
 
 
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Words(), Bpe(size=40)], ids=lambda units: units.kind)
-def test_the_choice_is_of_the_data_and_not_of_what_a_variant_changes(write, units):
+def test_the_choice_depends_on_the_data_and_not_on_variants(write, units):
     problem = Parallel(**write(WORDS), units=units, smoothing=0.1, buckets=1).load()
     assert (problem.metric.name, problem.metric.higher) == ("exact_match", True)
     assert problem.notes[0] == (
@@ -150,7 +150,7 @@ def test_bleu_of_words_is_refused_where_there_are_no_spaces(write):
         (SENTENCES, {"units": Words()}, ""),
     ],
 )
-def test_units_that_fit_the_targets_better_are_suggested(write, pairs, fields, hint):
+def test_better_units_for_the_targets_are_suggested(write, pairs, fields, hint):
     notes = [note for note in Parallel(**write(pairs), **fields).load().notes if "target_units" in note]
     assert len(notes) == bool(hint)
     assert all(hint in note for note in notes)

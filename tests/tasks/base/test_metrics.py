@@ -43,7 +43,7 @@ def textbook(a, b):
 
 
 @given(words, words)
-def test_distance_is_the_textbooks(a, b):
+def test_distance_equals_the_textbook_algorithm(a, b):
     assert distance(a, b) == textbook(a, b) == distance(b, a)
 
 
@@ -78,7 +78,7 @@ def test_error_rates_by_hand():
     assert rates["phoneme_error_rate"] == pytest.approx((0 + 1 + 2) / (2 + 3 + 3))
 
 
-def test_the_first_of_equally_near_references_is_the_measure():
+def test_the_first_of_equally_near_references_is_used():
     assert error_rates([("a", "b")], [["a", "abc"]])["phoneme_error_rate"] == 1.0
     assert error_rates([("a", "b")], [["abc", "a"]])["phoneme_error_rate"] == pytest.approx(1 / 3)
 
@@ -122,14 +122,14 @@ def test_bleu_by_hand(answer, expected):
     assert lower == {"bleu_tokenised_lower": pytest.approx(expected)}
 
 
-def test_bleu_is_of_the_corpus_and_not_the_mean_of_sentences():
+def test_bleu_is_computed_over_the_corpus():
     # Matches of 1 … 4 words: 6 + 2, 5 + 1, 4, 3, of 6 + 4, 5 + 3, 4 + 2, 3 + 1.
     answers, references = [REFERENCE, "a dog and cats"], [[REFERENCE], ["a dog or birds"]]
     expected = (8 / 10 * 6 / 8 * 4 / 6 * 3 / 4) ** (1 / 4)
     assert metrics.bleu(answers, references)["bleu"] == pytest.approx(expected)
 
 
-def test_bleu_of_text_as_written_sets_marks_apart_and_minds_case():
+def test_bleu_of_raw_text_separates_punctuation_and_is_case_sensitive():
     answer, reference = "Hello, world! Good day.", "Hello , world ! Good day ."
     assert metrics.bleu([answer], [[reference]])["bleu"] == pytest.approx(1)
     assert metrics.bleu([answer.lower()], [[reference]])["bleu"] < 0.8
@@ -156,7 +156,7 @@ VARIED = (
 )
 
 
-def test_text_is_measured_as_sacrebleu_does():
+def test_text_metrics_equal_sacrebleu():
     import sacrebleu
 
     answers, several = VARIED
@@ -211,6 +211,6 @@ def test_buckets_of_length_hold_every_example_once():
 
 
 @pytest.mark.parametrize("edges", [(10, 5), (5, 5), (0, 5)])
-def test_edges_ascend(edges):
+def test_bucket_edges_must_ascend(edges):
     with pytest.raises(ValueError, match="must be increasing"):
         metrics.by_length([1], edges)

@@ -56,7 +56,7 @@ def test_long_examples_have_small_eval_batches(positions, size):
     assert sum(int((batch["label"] >= 0).sum()) for batch in batches) == EXAMINED + 1
 
 
-def test_frequency_of_the_commonest_class_is_reported():
+def test_the_frequency_of_the_most_common_class_is_reported():
     problem = Signed(Signs(test_examples=400))
     share = problem.eval_batches("test")[0]["label"].mean()
     assert 0.7 < share < 0.95

@@ -23,7 +23,7 @@ def test_importing_tasks_and_data_imports_neither_jax_nor_babel():
     assert done.stdout.strip() == "[]"
 
 
-def test_a_part_has_the_declaration_of_its_metric_and_no_other_key_has():
+def test_parts_share_the_declaration_of_their_metric():
     class Data(TaskData):
         metric, more_metrics = ACCURACY, (WORD_ERROR_RATE, Metric("accuracy.at.5", "points"))
 

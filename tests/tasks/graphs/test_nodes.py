@@ -6,7 +6,8 @@ import pytest
 
 from attnlab.data.graphs import graphs
 from attnlab.data.io.files import DataError
-from attnlab.tasks.graphs.nodes import Labelled, NodeClassification, Nodes
+from attnlab.tasks.graphs.node_data import Labelled, NodeClassification
+from attnlab.tasks.graphs.nodes import Nodes
 
 TASK = Nodes(each=3, valid_examples=30, test_examples=40)
 PROBLEM = TASK.load()
@@ -26,7 +27,7 @@ class Oracle:
         return jnp.asarray(0.1)
 
 
-def test_the_shape_and_the_batches():
+def test_shape_and_batches():
     assert PROBLEM.shape == Labelled(2000, 160, 4)
     batch = PROBLEM.batch(0, 0, 12)
     assert sorted(batch["node"].tolist()) == sorted(PROBLEM.parts["train"].tolist())
@@ -49,7 +50,7 @@ def test_scores_of_a_perfect_and_of_a_wrong_model():
 
 
 def test_fill_rows_are_not_scored(monkeypatch):
-    monkeypatch.setattr("attnlab.tasks.graphs.nodes.EXAMINED", 16)
+    monkeypatch.setattr("attnlab.tasks.graphs.node_data.EXAMINED", 16)
     batches = PROBLEM.eval_batches("test", 39)
     assert [batch["node"].shape for batch in batches] == [(16,)] * 3
     labels = np.concatenate([batch["label"] for batch in batches])
@@ -89,7 +90,7 @@ def test_absent_classes_are_reported_by_part():
     assert test == "test: 1 of 3 classes have no node (class 0)"
 
 
-def test_other_graphs_and_other_parts_are_other_data():
+def test_fingerprints_differ_by_graph_and_parts():
     others = [TASK, replace(TASK, seed=1), replace(TASK, each=4), replace(TASK, test_examples=41)]
     assert len({task.load().fingerprint for task in others}) == 4
     assert TASK.load().vocabulary == PROBLEM.vocabulary
@@ -99,7 +100,7 @@ def test_other_graphs_and_other_parts_are_other_data():
     assert len(found["classes"]) == 3
 
 
-def test_own_graph(tmp_path):
+def test_user_graph(tmp_path):
     graph, file, split = graphs.drawn(60, 3, 0), tmp_path / "graph.npz", tmp_path / "split.tsv"
     rows = lambda of: np.searchsorted(of[:, 0], np.arange(61))
     order = graph.edges[np.lexsort(graph.edges.T[::-1])]

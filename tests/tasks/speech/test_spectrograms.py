@@ -40,6 +40,6 @@ def test_dollars_in_a_name_are_dollars():
     assert drawn(1, classes=("$_$", "$5_$10", "·")).shape == drawn(1).shape
 
 
-def test_a_picture_has_room_for_eight_and_leaves_padding_out():
+def test_a_picture_shows_up_to_eight_without_padding():
     assert drawn(3).shape[0] == 2 * drawn(1).shape[0]
     np.testing.assert_array_equal(drawn(9), drawn(8))

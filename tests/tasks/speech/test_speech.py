@@ -11,7 +11,8 @@ from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.base.shapes import Classes, Frames
 from attnlab.tasks.speech import speech
-from attnlab.tasks.speech.speech import SpeechData, collapse
+from attnlab.tasks.speech.collapse import collapse
+from attnlab.tasks.speech.speech import SpeechData
 from attnlab.tasks.speech.spoken import Tones
 from tests.data.audio.test_waves import written
 
@@ -123,7 +124,7 @@ def told(batch):
     }
 
 
-def test_a_long_examination_comes_in_several_shapes_and_is_scored_alike(problem, monkeypatch):
+def test_a_long_evaluation_has_several_shapes_and_equal_scores(problem, monkeypatch):
     monkeypatch.setattr(speech, "EXAMINED", 2)
     several = SpeechData(TASK, PARTS)
     batches = several.eval_batches("test")
@@ -143,13 +144,13 @@ def test_a_long_examination_comes_in_several_shapes_and_is_scored_alike(problem,
         assert mine.tolist() == [WORDS.index(recording.label)] * len(problem.mel(recording.samples))
 
 
-def test_a_gap_that_is_no_frame_is_refused():
+def test_a_gap_shorter_than_a_frame_is_refused():
     assert "gap" not in "".join(SpeechData(Tones(digits=2, bands=8), PARTS).classes)
     with pytest.raises(ValueError, match=r"^task\.gap=0\.004 must be 0 or at least half a frame of 0\.01 s$"):
         SpeechData(Tones(digits=2, gap=0.004, bands=8), PARTS)
 
 
-def test_a_word_is_what_all_its_frames_say_together():
+def test_a_word_is_classified_by_all_its_frames():
     problem = SpeechData(Tones(bands=8), PARTS)
     # Two frames are a little for one word, one is much for the other; padding would say the first.
     chances = jnp.log(jnp.array([[[0.6, 0.4], [0.6, 0.4], [0.1, 0.9], [1.0, 1e-9]]]))
@@ -201,7 +202,7 @@ def test_prompt_is_a_file_or_a_number(problem, tmp_path):
             problem.encode_prompt(text)
 
 
-def test_answers_are_drawn(problem):
+def test_answers_are_plotted(problem):
     batch = {name: x[:3] for name, x in problem.eval_batches("test")[0].items()}
     ((caption, png),) = problem.pictures(batch, problem.answer(ear, batch)).items()
     assert "spoken" in caption
@@ -213,7 +214,7 @@ def network(mechanism, problem):
     return model.create(jax.random.key(0), problem.shape)
 
 
-def test_a_window_that_holds_all_is_full_attention_and_a_narrow_one_reaches_so_far(problem):
+def test_a_wide_window_equals_full_attention_and_a_narrow_one_is_local(problem):
     batch = problem.eval_batches("test")[0]
     source, keep = jnp.asarray(batch["source"][0]), jnp.asarray(batch["keep"][0])
     T = len(source)

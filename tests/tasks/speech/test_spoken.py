@@ -6,7 +6,7 @@ from attnlab.tasks.speech.spoken import Sounds, Spoken, Tones
 from tests.data.audio.test_recordings import put, tone
 
 
-def test_own_folders_of_recordings(tmp_path):
+def test_user_folders_of_recordings(tmp_path):
     for n, part in enumerate(("train", "valid", "test")):
         for take in range(2):
             put(tmp_path / part / "low" / f"{take}.wav", tone(300, 16_000, 0.2 + 0.01 * n), rate=16_000)

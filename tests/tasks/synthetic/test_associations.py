@@ -42,7 +42,7 @@ def test_shapes_and_ids(problem):
         assert batch[name].max() < 7
 
 
-def test_without_length_every_key_and_every_value_comes_once():
+def test_without_length_every_key_and_value_occurs_once():
     batch = ONCE.load().batch(3, 4, 50)
     for name in ("keys", "values"):
         np.testing.assert_array_equal(np.sort(batch[name], axis=1), np.tile(np.arange(7), (50, 1)))
@@ -64,7 +64,7 @@ def test_the_answer_is_the_last_value_of_the_key(problem):
                 assert counts <= (query in known)
 
 
-def test_with_length_values_are_overwritten_and_keys_asked_as_often_as_they_come():
+def test_with_length_values_are_overwritten_and_keys_queried_as_often_as_they_occur():
     batch = TWICE.load().batch(0, 0, 4000)
     first = np.array([values[np.flatnonzero(keys == q)[0]] for keys, values, (q,) in
                       zip(batch["keys"], batch["values"], batch["queries"], strict=True)])  # fmt: skip
@@ -153,7 +153,7 @@ def test_invalid_values_name_the_field(fields, words):
         Associations(**fields)
 
 
-def test_the_vocabulary_is_kept():
+def test_the_vocabulary_is_stored_with_the_run():
     symbols = ["0", "1", "2"]
     assert Associations(keys=3).load().vocabulary == {"keys": symbols, "values": symbols}
 

@@ -27,7 +27,7 @@ def convolved(image, keep=None, key=None):
     )
 
 
-def test_it_is_one_of_the_tasks():
+def test_it_is_registered():
     assert TASKS["convolution"] == Convolution()
 
 

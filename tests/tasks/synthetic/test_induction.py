@@ -20,7 +20,7 @@ def oracle(tokens, keep, key=None):
     return jnp.eye(16)[jnp.full(tokens.shape, tokens[first + 1])]
 
 
-def test_a_trigger_stands_once_and_at_the_end_and_its_successor_is_the_answer(problem):
+def test_a_trigger_occurs_once_and_last_and_its_successor_is_the_answer(problem):
     assert problem.shape == Tokens(16, 30)
     batch = problem.batch(0, 0, 200)
     tokens, answers, asked = (batch[name] for name in ("tokens", "answers", "asked"))

@@ -28,7 +28,7 @@ def test_a_batch_is_expressions_padded_to_the_longest(problem):
     assert 4 <= batch["keep"].sum(axis=1).min() < batch["keep"].sum(axis=1).max() <= 24
 
 
-def test_honoured_changes_only_the_mask(problem):
+def test_honouring_padding_changes_only_the_mask(problem):
     ignored = ListOps(**{**vars(TASK), "honoured": False}).load()
     one, other = problem.batch(1, 2, 8), ignored.batch(1, 2, 8)
     assert other["keep"].all()
@@ -96,11 +96,11 @@ def test_invalid_values_are_refused(fields, words):
         ListOps(**fields)
 
 
-def test_lengths_that_do_not_occur_are_refused_as_it_is_loaded(monkeypatch):
+def test_impossible_lengths_are_refused_on_load(monkeypatch):
     monkeypatch.setattr("attnlab.data.synthetic.listops.TRIES", 50)
     with pytest.raises(ValueError, match=r"^task\.shortest=50, task\.longest=50: none of 50"):
         ListOps(shortest=50, longest=50, arguments=2).load()
 
 
-def test_the_classes_are_kept(problem):
+def test_classes_are_stored_with_the_run(problem):
     assert problem.vocabulary == {"classes": list("0123456789")}

@@ -76,7 +76,7 @@ def test_invalid_values_are_refused(fields, words):
         Pathfinder(**fields)
 
 
-def test_curves_without_room_are_refused_as_it_is_loaded(monkeypatch):
+def test_curves_without_room_are_refused_on_load(monkeypatch):
     monkeypatch.setattr("attnlab.data.synthetic.pathfinder.BARREN", 1)
     with pytest.raises(ValueError, match=r"^task\.size=12 is too small for task\.dashes=9 and task\.distractors=3: "):
         Pathfinder(size=12, dashes=9).load()

@@ -25,7 +25,7 @@ def half(problem):
     return problem.task.vocabulary // 2
 
 
-def test_the_shape_and_the_ids(problem):
+def test_shape_and_ids(problem):
     T = problem.task.length or 19
     assert problem.shape == Tokens(problem.task.vocabulary + 1, T)
     batch = problem.batch(0, 0, 6)
@@ -36,7 +36,7 @@ def test_the_shape_and_the_ids(problem):
     assert batch["tokens"].max() <= problem.task.vocabulary
 
 
-def test_keys_and_values_take_turns_and_a_key_keeps_its_value(problem):
+def test_keys_and_values_alternate_and_a_key_keeps_its_value(problem):
     pairs, n = problem.task.pairs, half(problem)
     for row in problem.batch(0, 1, 100)["tokens"]:
         keys, values = row[: 2 * pairs : 2], row[1 : 2 * pairs : 2]
@@ -152,7 +152,7 @@ def test_invalid_values_name_the_field(fields, words):
         Recall(**fields)
 
 
-def test_the_vocabulary_is_kept():
+def test_the_vocabulary_is_stored_with_the_run():
     assert Recall(vocabulary=4, pairs=2).load().vocabulary == {"tokens": ["·", "k0", "k1", "v0", "v1"]}
 
 

@@ -10,12 +10,12 @@ def problem():
     return Reverse(train_examples=4_000, valid_examples=100, test_examples=1_000).load()
 
 
-def test_the_shape_is_that_of_the_longest_examined(problem):
+def test_the_shape_is_that_of_the_longest_evaluated_example(problem):
     assert problem.shape.source_vocabulary == problem.shape.target_vocabulary == 53
     assert (problem.shape.source_length, problem.shape.target_length) == (32, 32)
 
 
-def test_training_stops_at_25(problem):
+def test_training_lengths_end_at_25(problem):
     assert max(widths for widths in problem.buckets.widths) == (28, 28)
     assert problem.buckets.padding < 0.3
 

@@ -26,7 +26,7 @@ def texts(batch):
     return found if batch["source"].ndim == 2 else list(zip(found[::2], found[1::2], strict=True))
 
 
-def test_a_document_is_of_sentences_of_its_class(single):
+def test_a_document_has_sentences_of_its_class(single):
     assert single.shape == Classes(Tokens(257, 60), 3)
     assert single.classes == ("kind 1", "kind 2", "kind 3")
     batch = single.batch(0, 0, 40)
@@ -41,7 +41,7 @@ def test_a_document_is_of_sentences_of_its_class(single):
         assert any(sentence.startswith(first[:20]) for sentence in pool)
 
 
-def test_pairs_are_of_one_class_or_of_two_and_half_are_each(pairs):
+def test_half_of_the_pairs_have_one_class_and_half_have_two(pairs):
     assert pairs.shape == PairOfDocuments(Tokens(257, 60), 2)
     batch = pairs.batch(0, 0, 400)
     assert batch["source"].shape == batch["keep"].shape == (400, 2, 60)
@@ -87,7 +87,7 @@ def test_prompt_is_text(single, pairs):
             problem.encode_prompt(text)
 
 
-def test_ones_own_lines_and_too_few_of_them(tmp_path):
+def test_user_lines_and_too_few_of_them(tmp_path):
     for part in ("train", "valid", "test"):
         rows = [f"{label} {part} sentence {n} of {label}" for n in range(9) for label in ("good", "bad")]
         (tmp_path / part).write_text("\n".join(rows))
@@ -141,7 +141,7 @@ def test_changed_line_changes_the_fingerprint(tmp_path):
             assert own(tmp_path, **lines | {part: changed}).load().fingerprint != before.fingerprint
 
 
-def test_lines_that_were_left_out_are_told_and_a_class_that_a_part_lacks_is_named(tmp_path):
+def test_skipped_lines_and_missing_classes_are_reported(tmp_path):
     lines = {part: rows(part) for part in ("train", "valid", "test")}
     notes = own(tmp_path, **lines | {"valid": ["", *lines["valid"]]}).load().notes
     assert notes[0].endswith("valid: 1 line (1) is empty and skipped")
@@ -160,7 +160,7 @@ def test_published_sentences_are_read(published):
     assert problem.batch(0, 0, 2)["keep"].sum() >= 600
 
 
-def test_questions_are_of_the_classes_that_make_documents(published):
+def test_question_documents_use_the_classes_with_enough_sentences(published):
     published("text_classification")
     problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=5, test_examples=20).load()
     assert sorted(problem._pools["test"]) == ["DESC", "ENTY", "HUM", "LOC", "NUM"]
@@ -187,7 +187,7 @@ def test_invalid_values_are_refused(fields, words):
         Documents(**fields)
 
 
-def test_sentences_of_a_later_part_are_left_out_and_told(tmp_path):
+def test_sentences_repeated_in_a_later_part_are_removed_and_reported(tmp_path):
     sentence = "{} the sentence of number {} is long enough for some documents to be made of it and no other".format
     lines = lambda *numbers: "".join(sentence("ab"[n % 2], n) + "\n" for n in numbers)
     for part, numbers in {"train": range(30), "valid": range(28, 38), "test": range(34, 44)}.items():
@@ -201,7 +201,7 @@ def test_sentences_of_a_later_part_are_left_out_and_told(tmp_path):
     ]
 
 
-def test_two_documents_share_no_sentence_though_a_file_has_it_many_times(tmp_path):
+def test_documents_share_no_sentence_even_if_a_file_repeats_it(tmp_path):
     sentence = "{}{:02d}{} ".format
     for part in ("train", "valid", "test"):
         lines = [f"{kind} {sentence(kind, n, part[:2])}" for kind in "ab" for n in range(20)]

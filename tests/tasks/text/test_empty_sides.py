@@ -7,7 +7,7 @@ import pytest
 from attnlab import TASKS
 from attnlab.data.io.files import DataError
 from attnlab.tasks import CMUdict, Documents, Parallel, Scan, Sentences, Sigmorphon
-from attnlab.tasks.text.pairing import PairTask
+from attnlab.tasks.text.pair_task import PairTask
 from attnlab.tasks.text.sentences import SentenceTask
 
 WORDS = ["ab1", "cd1", "ef1", "gh1", "ij1", "kl1"]  # 1: a letter of the part, so that no line is in two
@@ -40,7 +40,7 @@ def test_empty_sides_are_refused_or_skipped_with_a_note(name, tmp_path):
     ]
 
 
-def test_every_task_of_pairs_or_of_classes_has_the_field():
+def test_every_pair_and_classification_task_has_the_field():
     for name, task in TASKS.items():
         if isinstance(task, PairTask | SentenceTask):
             assert task.empty == "refuse", name

@@ -17,7 +17,7 @@ def own(tmp_path):
     return {part: str(path) for part, path in paths.items()}
 
 
-def test_own_files_need_no_published_files(monkeypatch, own, tmp_path):
+def test_user_files_need_no_published_files(monkeypatch, own, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "nowhere"))
     problem = CMUdict(**own).load()
     assert problem.target.vocabulary.symbols == ("AH", "EH", "HH", "L", "OW")
@@ -44,7 +44,7 @@ def test_prompts_are_lower_cased_and_answers_have_spaces(own):
         problem.encode_prompt("hx")
 
 
-def test_a_broken_file_of_ones_own_is_named_with_its_line(own, tmp_path):
+def test_a_broken_user_file_is_named_with_its_line(own, tmp_path):
     (tmp_path / "test.dict").write_text("hello HH AH0\nhole\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"test\.dict, line 2: 'hole' has no phones"):
         CMUdict(**own).load()
@@ -85,7 +85,7 @@ def test_the_published_languages(published, language):
     assert problem.buckets.padding < 0.4
 
 
-def test_ones_own_part_of_a_published_language(published, tmp_path):
+def test_user_files_for_a_part_of_a_published_language(published, tmp_path):
     published("sigmorphon2020_g2p")
     path = tmp_path / "mine.tsv"
     path.write_text("fa\tf ɒ\n", encoding="utf-8")
@@ -118,7 +118,7 @@ def test_a_row_without_a_tab_is_named_with_its_line(tmp_path):
         Sigmorphon(**copies(path)).load()
 
 
-def test_words_are_asked_in_nfc(tmp_path):
+def test_prompts_are_normalised_to_nfc(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("h\u00e1z\th aː z\n", encoding="utf-8")
     problem = Sigmorphon(**copies(path)).load()

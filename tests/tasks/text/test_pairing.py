@@ -19,7 +19,8 @@ from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
 from attnlab.tasks.synthetic.dates import Dates
 from attnlab.tasks.synthetic.reverse import Copy, Reverse
 from attnlab.tasks.text.g2p import CMUdict, Sigmorphon
-from attnlab.tasks.text.pairing import PairInterface, PairTask
+from attnlab.tasks.text.pair_task import PairTask
+from attnlab.tasks.text.pairing import PairInterface
 from attnlab.tasks.text.scan import Scan
 from attnlab.tasks.text.transduction import PairData
 from attnlab.tasks.text.translation import Multi30k, Parallel
@@ -43,7 +44,7 @@ def copying(*words, **how):
 
 
 @pytest.mark.parametrize("marks", READ)
-def test_a_source_is_read_with_its_marks(marks):
+def test_a_source_is_encoded_with_its_marks(marks):
     problem, (ids, shown) = copying("ab", source_marks=marks), READ[marks]
     (examined,) = problem.eval_batches("test")
     for batch in (problem.batch(0, 0, 1), examined, problem.encode_prompt("ab")):
@@ -75,7 +76,7 @@ def written(folder, line):
     return {part: str(folder / part) for part in ("train", "valid", "test")}
 
 
-def test_every_task_of_pairs_has_the_field():
+def test_every_pair_task_has_the_field():
     tasks = [task for task in TASKS.values() if isinstance(task, PairTask)]
     assert len(tasks) == 8
     assert {task.source_marks for task in tasks} == {"end"}
@@ -90,7 +91,7 @@ def test_every_task_of_pairs_has_the_field():
 # A word of 4, 3, 3, 2 letters fills four columns with its marks; a letter more takes eight.
 @pytest.mark.parametrize(("marks", "letters"), [("none", 4), ("end", 3), ("begin", 3), ("both", 2)])
 @pytest.mark.parametrize("model", [Transformer(**TINY, position=POSITIONS["learned"]), Seq2Seq(width=8)])
-def test_there_is_room_for_the_longest_source_and_its_marks(marks, letters, model):
+def test_the_length_includes_source_marks(marks, letters, model):
     for count, width in ((letters, 4), (letters + 1, 8)):
         problem = copying("a" * count, source_marks=marks)
         assert problem.shape.source_length == width
@@ -105,7 +106,7 @@ def test_there_is_room_for_the_longest_source_and_its_marks(marks, letters, mode
 
 
 @pytest.mark.parametrize(("marks", "same"), [("none", True), ("end", False)])
-def test_without_positions_only_a_mark_tells_a_word_from_the_word_twice(marks, same):
+def test_without_positions_only_a_mark_distinguishes_a_repeated_word(marks, same):
     """Softmax averages: over "ab" and "abab" alike without a mark; END is a third of the one, a fifth of the other."""
     problem = copying("ab", "abab", source_marks=marks)
     network = Transformer(**TINY, position=POSITIONS["none"]).create(jax.random.key(0), problem.shape)
@@ -114,7 +115,7 @@ def test_without_positions_only_a_mark_tells_a_word_from_the_word_twice(marks, s
     assert np.allclose(once, twice, atol=1e-5) == same
 
 
-def test_a_vocabulary_says_which_marks_sources_have():
+def test_a_vocabulary_records_the_source_marks():
     for marks in READ:
         problem = copying("ab", source_marks=marks)
         found = PairInterface.restored(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
@@ -129,7 +130,7 @@ def test_a_vocabulary_says_which_marks_sources_have():
         PairInterface.restored(older | {"source_marks": ["end"]}, "vocabulary.json")
 
 
-def test_a_source_of_symbols_never_seen_is_its_marks():
+def test_a_source_of_unknown_symbols_has_only_marks():
     parts = {"train": [Example("ab", ("ab",))], "valid": [Example("xy", ("ab",))], "test": [Example("ab", ("ab",))]}
     problem = PairData(parts, (Characters(), Characters()), exact_match, (EXACT_MATCH,))
     assert problem.eval_batches("valid")[0]["source"].tolist() == [[2, 0, 0, 0]]

@@ -58,7 +58,7 @@ def test_an_example_with_a_class_is_a_row_with_both_classes_and_the_probability(
     assert problem.figure == "probability"
 
 
-def test_a_sentence_stands_in_its_row_as_it_was_given_and_padding_has_none():
+def test_a_row_has_the_given_sentence_and_padding_has_no_row():
     problem = CLASSES["questions"][0].load()
     rows = problem.rows("test", truth(problem))
     asked = [problem.encode_prompt(row.input)["source"] for row in rows[:20]]
@@ -69,7 +69,7 @@ def test_a_sentence_stands_in_its_row_as_it_was_given_and_padding_has_none():
     assert len(limited) == 5
 
 
-def test_an_expression_comes_to_its_answer_and_a_document_is_its_bytes():
+def test_rows_of_expressions_and_documents():
     problem = CLASSES["listops"][0].load()
     assert all(evaluate(row.input.split()) == int(row.expected) for row in problem.rows("test", truth(problem)))
     for name, apart in (("documents", ""), ("document-pairs", "|||")):
@@ -107,7 +107,7 @@ def test_a_pair_has_its_source_every_reference_and_the_answer_that_is_scored():
     assert problem.figure == "nats"
 
 
-def test_blocks_of_text_joined_are_the_text_and_their_nats_the_metric():
+def test_blocks_concatenate_to_the_text_and_their_nats_to_the_metric():
     text = "the cat sat on the mat\n" * 30
     problem = LanguageModelData({"train": text, "valid": text, "test": text[:101]}, Characters(), 16)
     batches = problem.eval_batches("test")
@@ -119,7 +119,7 @@ def test_blocks_of_text_joined_are_the_text_and_their_nats_the_metric():
     assert sum(row.figure for row in rows) / 100 == pytest.approx(problem.score("test", answers)["nats_per_character"])
 
 
-def test_a_question_is_a_row_that_ends_where_it_is_asked():
+def test_a_row_of_recall_ends_at_its_query():
     for task in (
         Recall(vocabulary=16, pairs=3, queries=3, length=16, valid_examples=4, test_examples=300),
         Induction(vocabulary=4, length=8, tested=(8, 12), valid_examples=4, test_examples=130),
@@ -135,7 +135,7 @@ def test_a_question_is_a_row_that_ends_where_it_is_asked():
         assert dict(zip(pairs[::2], pairs[1::2], strict=True))[query] == row.expected
 
 
-def test_an_association_is_a_row_for_each_key_that_is_asked():
+def test_associations_have_a_row_for_each_queried_key():
     problem = Associations(keys=4, length=6, examined=30).load()
     answers = [{"said": b["answers"], "loss": np.full(b["answers"].shape, 0.5)} for b in problem.eval_batches("test")]
     rows = problem.rows("test", answers)
@@ -160,7 +160,7 @@ def test_a_string_of_sounds_is_named_by_its_recordings_in_their_order():
         assert [name.split()[0] for name in row.input.split(" + ")] == row.expected.split() == row.answer.split()
 
 
-def test_an_image_of_boxes_has_those_there_and_those_found_surest_first():
+def test_a_row_of_detection_has_true_and_predicted_boxes_by_score():
     problem = Discs(train_examples=4, valid_examples=2, test_examples=18, rows=16, columns=16, most=2).load()
     box = np.array([0.125, 0.25, 0.5, 1.0])
     answers = [

@@ -43,7 +43,7 @@ def made(**fields):
     return FinetuningData(PARTS, Words(), **{"masked": 10, **fields})
 
 
-def test_words_that_are_rare_or_never_seen_are_unknown():
+def test_rare_and_unseen_words_are_unknown():
     problem = made()
     # and, dull, fine, long, short, the, was, a: those that occur twice; then the unknown and the mask.
     assert problem.codec.vocabulary.symbols == ("a", "and", "dull", "fine", "long", "short", "the", "was")
@@ -65,7 +65,7 @@ def test_words_that_are_rare_or_never_seen_are_unknown():
 
 
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=60)], ids=str)
-def test_other_units_know_all_that_occurs(units):
+def test_other_units_have_no_unknown_symbols(units):
     problem = FinetuningData(PARTS, units, masked=10)
     for batch in problem.eval_batches("test"):
         assert (batch["source"] < problem.unknown).all()
@@ -74,7 +74,7 @@ def test_other_units_know_all_that_occurs(units):
     assert (problem.unknown in ask) == isinstance(units, Characters)
 
 
-def test_batches_are_of_the_phase_that_the_step_is_in():
+def test_batches_belong_to_the_phase_of_the_step():
     problem = made()
     for step in (0, 9):
         batch = problem.batch(3, step, 4)
@@ -90,7 +90,7 @@ def test_batches_are_of_the_phase_that_the_step_is_in():
     np.testing.assert_array_equal(made(masked=0).batch(3, 0, 4)["source"], problem.batch(3, 10, 4)["source"])
 
 
-def test_the_same_sentences_hide_other_words_each_time_and_for_each_seed():
+def test_masked_words_differ_by_epoch_and_seed():
     problem = FinetuningData(PARTS, Words(), masked=100, buckets=1, share=0.4)
     whole = lambda seed, step: problem.batch(seed, step, 6)
     asked = lambda batch: sorted(tuple(row) for row in batch["answers"])
@@ -132,7 +132,7 @@ def test_losses_and_scores():
     assert "masked_nats" not in made(masked=0).score("test", sure)
 
 
-def test_a_few_sentences_are_of_all_classes_and_hide_the_words_they_hide_among_all():
+def test_a_limit_keeps_all_classes_and_masked_words():
     ordered = [TRAIN[0]] * 90 + [TRAIN[-1]] * 90
     problem = FinetuningData({"train": TRAIN, "valid": ordered, "test": ordered}, Words(), masked=10)
     (few,), (whole,) = problem.eval_batches("valid", 20), problem.eval_batches("valid")
@@ -143,13 +143,13 @@ def test_a_few_sentences_are_of_all_classes_and_hide_the_words_they_hide_among_a
     assert problem.score("valid", [few | {"nats": np.zeros(20)}], 20)["accuracy"] == 1.0
 
 
-def test_dispatches_end_where_the_phase_does():
+def test_dispatches_end_with_the_phase():
     trainer = Trainer(lambda key: None, made(masked=6), Train(steps=16, batch_size=4, seeds=2))
     found = [trainer.batches(step, 16) for step in (0, 6, 14)]
     assert [(count, "label" in steps.batches) for steps, count in found] == [(6, False), (8, True), (2, True)]
 
 
-def test_each_phase_trains_its_own_head_and_both_the_rest():
+def test_each_phase_trains_its_own_head_and_both_the_encoder():
     problem = made()
     model = filled(Bert(width=8, heads=2, layers=1), problem.shape)
     gradient = jax.jit(jax.grad(lambda model, batch: problem.loss(model, batch, jax.random.key(0))[0]))
@@ -201,14 +201,14 @@ def test_invalid_vocabulary_names_its_file(change, words):
         Trec().text_interface(made().vocabulary | change, "vocabulary.json")
 
 
-def test_parts_that_do_not_fit_are_refused():
+def test_inconsistent_parts_are_refused():
     with pytest.raises(DataError, match="the part 'test' has no sentences"):
         FinetuningData(PARTS | {"test": []}, Words())
     with pytest.raises(DataError, match='never seen in training: "odd"'):
         FinetuningData(PARTS | {"valid": [Example("the", ("odd",))]}, Words())
 
 
-def test_own_files(tmp_path):
+def test_user_files(tmp_path):
     for part, examples in PARTS.items():
         rows = [f"{example.targets[0]} {example.source}\n" for example in examples]
         (tmp_path / part).write_text("".join(rows) + "\n")
@@ -239,7 +239,7 @@ def test_evaluation_sentences_among_unlabelled_are_reported(tmp_path):
     assert found == (*made().notes, "test: 1 of 3 examples is also in the unlabelled text")
 
 
-def test_unlabelled_text_is_a_file_of_its_own_and_as_long_as_the_others_may_be(tmp_path, monkeypatch):
+def test_unlabelled_text_has_its_own_file_with_the_same_length_limit(tmp_path, monkeypatch):
     for part, examples in PARTS.items():
         (tmp_path / part).write_text("".join(f"{each.targets[0]} {each.source}\n" for each in examples))
     (tmp_path / "more").write_text("the end\n" + "the long line of words " * 9)
@@ -296,7 +296,7 @@ def test_fields_are_checked(task, fields, line):
         task(**fields)
 
 
-def test_fields_of_ones_own_are_checked():
+def test_fields_of_user_files_are_checked():
     for fields in ({"encoding": "utf8"}, {"longer": "cut"}, {"longest": -1}):
         with pytest.raises(ValueError, match=rf"task\.{next(iter(fields))}="):
             Sentences(**fields)

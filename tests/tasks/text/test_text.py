@@ -47,7 +47,7 @@ class Cycle:
         return self(token, None), state + 1
 
 
-def test_the_shape_and_the_blocks(problem):
+def test_shape_and_blocks(problem):
     assert problem.shape == Tokens(problem.codec.vocabulary.size, 8)
     batch = problem.batch(0, 0, 5)
     assert {name: (x.shape, str(x.dtype)) for name, x in batch.items()} == {
@@ -96,7 +96,7 @@ def test_positions_after_the_end_are_not_scored():
         )
 
 
-def test_longer_blocks_than_were_trained_on_are_scored_by_place():
+def test_longer_blocks_are_scored_by_position():
     problem = LanguageModelData(PARTS, Characters(), 4, 12)
     assert problem.shape.length == 12
     assert problem.batch(0, 0, 3)["tokens"].shape == (3, 4)
@@ -119,7 +119,7 @@ def test_longer_blocks_than_were_trained_on_are_scored_by_place():
 
 
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=40)], ids=str)
-def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
+def test_positions_of_blocks_have_all_characters(units):
     parts = {
         part: "the naïve cat sat, the fat cat sat on the hat " * n for part, n in zip(PARTS, (9, 5, 4), strict=True)
     }
@@ -150,7 +150,7 @@ def test_nats_are_per_character_for_all_units(units):
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_all_units_count_the_same_characters_in_whatever_form_they_are_written(form):
+def test_all_units_count_the_same_characters_in_any_normal_form(form):
     text = unicodedata.normalize(form, "한국어 naïve " * 40)
     parts = dict.fromkeys(PARTS, text)
     for units in (Characters(), Bytes(), Bpe(size=60)):
@@ -175,7 +175,7 @@ def test_all_units_count_the_same_characters_in_whatever_form_they_are_written(f
         (Bytes(), "", ""),
     ],
 )
-def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_denominator(units, lost, which):
+def test_unknown_symbols_are_reported_and_excluded_from_the_loss(units, lost, which):
     text = "the cat sat on the mat. "
     parts = {"train": text * 9, "valid": text * 3, "test": "the cat sat on щщщ " * 3 + "the"}
     problem = LanguageModelData(parts, units, 8)
@@ -233,7 +233,7 @@ def test_split_character_counts_once(length):
     ) == len(text)
 
 
-def test_a_prompt_of_merged_pairs_is_read_as_it_stands_and_what_follows_keeps_its_space():
+def test_a_bpe_prompt_is_unchanged_and_its_continuation_keeps_spaces():
     parts = {part: "the king\nthe kingdom of the king\n" * 20 for part in PARTS}
     problem = LanguageModelData(parts, Bpe(size=60), 4)
     codec = problem.codec
@@ -258,7 +258,7 @@ def test_prompt_is_continued():
     assert isinstance(problem.decoder, Sample)
 
 
-def test_marks_are_never_sampled():
+def test_reserved_symbols_are_never_sampled():
     problem = LanguageModelData(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
     # Of five symbols that are as likely three are marks.
     drawn = problem.answers(Cycle(problem.shape.vocabulary, 0.0), problem.encode_prompt("ab"), Sample(best=4), KEYS)
@@ -309,7 +309,7 @@ def test_invalid_vocabulary_names_its_file(problem, change, words):
         Text().text_interface(problem.vocabulary | change, "vocabulary.json")
 
 
-def test_own_text_files(tmp_path):
+def test_user_text_files(tmp_path):
     for part, text in PARTS.items():
         (tmp_path / f"{part}.txt").write_text("\ufeff" + text, newline="")
     files = {part: str(tmp_path / f"{part}.txt") for part in PARTS}
@@ -335,7 +335,7 @@ def test_fields_are_checked(task):
         task(units=5)
 
 
-def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
+def test_lines_repeated_in_a_later_part_are_reported():
     line = "a line that is long enough for it to be no chance, number {}\n"
     text = lambda *numbers: "short\n" + "".join(line.format(n) for n in numbers)
     problem = LanguageModelData({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)

@@ -29,7 +29,7 @@ def own(tmp_path):
     "units", [Characters(), Bytes(), Words(), Bpe(size=60)], ids=lambda units: type(units).__name__
 )
 @pytest.mark.parametrize("joint", [False, True])
-def test_ones_own_files_in_any_units(own, units, joint):
+def test_user_files_in_any_units(own, units, joint):
     problem = Parallel(**own, units=units, joint=joint).load()
     assert (problem.source == problem.target) == (joint or isinstance(units, Bytes))
     (batch,) = problem.eval_batches("test")
@@ -54,7 +54,7 @@ def test_ones_own_files_in_any_units(own, units, joint):
     )
 
 
-def test_two_files_that_answer_each_other(own, tmp_path):
+def test_two_line_aligned_files(own, tmp_path):
     for side, column in (("de", 0), ("en", 1)):
         lines = [pair.split("\t")[column] for pair in PAIRS]
         (tmp_path / f"x.{side}.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
@@ -62,7 +62,7 @@ def test_two_files_that_answer_each_other(own, tmp_path):
     assert len(Parallel(**own | {"test": both}).load().eval_batches("test")[0]["source"]) == 3
 
 
-def test_each_side_in_units_of_its_own(own):
+def test_each_side_has_its_own_units(own):
     task = Parallel(**own, units=Words(), target_units=Characters())
     problem = task.load()
     assert set(problem.source.symbols) == {"ein", "hund", "läuft", "zwei", "hunde", "laufen", "𝄞"}
@@ -103,7 +103,7 @@ def test_scores_are_reported_for_each_group(own, tmp_path):
         ({"train": "nowhere.tsv"}, r"nowhere\.tsv cannot be read: No such file"),
     ],
 )
-def test_what_is_refused_of_ones_own_data(own, fields, words):
+def test_invalid_user_data_are_refused(own, fields, words):
     with pytest.raises(DataError, match=words):
         Parallel(**own | fields).load()
 
@@ -138,7 +138,7 @@ def test_invalid_values_name_the_field(task, fields, words):
         task(**fields).load()
 
 
-def test_captions_as_published(published):
+def test_published_captions(published):
     published("multi30k")
     problem = TASKS["multi30k"].load()
     assert problem.source == problem.target
@@ -156,7 +156,7 @@ def test_captions_as_published(published):
     assert problem.source.decode(asked["source"][0].tolist()) == "ein mann , der schläft ."
 
 
-def test_commands_as_published(published):
+def test_published_commands(published):
     published("scan")
     problem = TASKS["scan"].load()
     answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]

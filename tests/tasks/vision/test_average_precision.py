@@ -30,7 +30,7 @@ def ap(seen, there, thresholds=HALF, classes=1):
     )
 
 
-def test_what_is_found_exactly_scores_one_at_every_threshold():
+def test_exact_boxes_score_one_at_every_threshold():
     there = truth(box(0), box(100))
     np.testing.assert_array_equal(ap(found(*there.corners, scores=[0.9, 0.8]), there, THRESHOLDS), 1)
 
@@ -47,14 +47,14 @@ def test_wrong_before_right_by_hand():
     np.testing.assert_allclose(ap(seen, truth(box(0), box(100), box(200))), 67 * (2 / 3) / 101)
 
 
-def test_a_truth_is_taken_once():
+def test_a_true_box_is_matched_once():
     """The second box lies on it as well, and is wrong; at recall 1 precision was 1 already."""
     seen = found(box(0), box(1), box(100), scores=[0.9, 0.8, 0.7])
     np.testing.assert_allclose(ap(seen, truth(box(0), box(100))), (51 + 50 * 2 / 3) / 101)
     np.testing.assert_allclose(ap(found(box(0), box(1), scores=[0.9, 0.8]), truth(box(0))), 1)
 
 
-def test_the_best_score_chooses_first_and_takes_what_it_lies_on_most():
+def test_the_highest_score_is_matched_first_with_the_largest_overlap():
     # 1 apart 9/11, 3 apart 7/13: the first takes the second truth, which leaves the second box the first, 1/3.
     overlaps = np.array([[7 / 13, 9 / 11], [1 / 3, 0.9]])
     np.testing.assert_array_equal(matched(overlaps, HALF), [[True, False]])
@@ -63,7 +63,7 @@ def test_the_best_score_chooses_first_and_takes_what_it_lies_on_most():
     np.testing.assert_array_equal(matched(overlaps, np.array([0.3, 0.85])), [[True, True], [False, True]])
 
 
-def test_of_equal_overlaps_the_last_is_taken():
+def test_of_equal_overlaps_the_last_is_matched():
     np.testing.assert_array_equal(matched(np.array([[0.6, 0.6], [0.0, 0.7]]), HALF), [[True, False]])
 
 
@@ -75,7 +75,7 @@ def test_thresholds_are_reached_or_not():
     assert ap(found(box(0, width=5), scores=[0.5]), truth(box(0))) == 1
 
 
-def test_thresholds_are_reached_by_boxes_in_shares_of_an_image():
+def test_thresholds_apply_to_relative_boxes():
     """Boxes of whole pixels, 10 − s wide and 10 of them high inside one of 10: IoU 1 − s / 10, in float32 too."""
     for s in range(1, 6):
         for left in range(600):
@@ -93,7 +93,7 @@ def test_scores_are_ordered_over_all_images():
     np.testing.assert_allclose(average_precision(seen, [truth(box(0)), truth()], 1, HALF), 0.5)
 
 
-def test_classes_are_apart_and_one_without_truth_has_no_number():
+def test_classes_are_separate_and_one_without_boxes_is_undefined():
     seen = found(box(0), box(0), box(0), scores=[0.9, 0.8, 0.7], labels=[0, 1, 2])
     value = ap(seen, truth(box(0), box(100), labels=[1, 1]), classes=3)
     np.testing.assert_allclose(value, [[np.nan, 51 / 101, np.nan]])
@@ -130,7 +130,7 @@ def test_average_precision_falls_without_a_correct_box():
         assert rest < whole if n < 6 else rest >= whole
 
 
-def test_it_is_what_the_published_evaluator_makes_of_the_same_boxes():
+def test_it_equals_the_published_evaluator():
     """AP, and AP at .5 and .75, by pycocotools 2.0.11, of 108 boxes for 72 in 6 images, a third of them doubles."""
     random, seen, there = np.random.Generator(np.random.PCG64(0)), [], []
     for _ in range(6):

@@ -21,7 +21,7 @@ def drawn(count):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
-def test_by_hand(kind):
+def test_areas_and_overlaps_by_hand(kind):
     a = kind([[0.0, 0.0, 2.0, 2.0]])
     b = kind(
         [[1.0, 1.0, 3.0, 3.0], [0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 1.0, 2.0], [2.0, 0.0, 4.0, 2.0], [3.0, 3.0, 4.0, 4.0]]
@@ -34,7 +34,7 @@ def test_by_hand(kind):
     np.testing.assert_allclose(giou(a, b), [[1 / 7 - 2 / 9, 1, 1 / 2, 0, -11 / 16]], rtol=1e-5)
 
 
-def test_centred_boxes_and_back():
+def test_conversion_to_centred_boxes_and_back():
     np.testing.assert_array_equal(corners(np.array([[3.0, 2.0, 4.0, 2.0]])), [[1, 1, 5, 3]])
     np.testing.assert_array_equal(centred(np.array([[1.0, 1.0, 5.0, 3.0]])), [[3, 2, 4, 2]])
 
@@ -73,7 +73,7 @@ def test_boxes_without_area_have_finite_gradients(box):
     np.testing.assert_allclose(iou(first, second), 0, atol=1e-12)
 
 
-def test_the_gradient_draws_boxes_together_that_do_not_touch():
+def test_gradients_move_disjoint_boxes_together():
     there = jnp.array([[0.6, 0.6, 0.8, 0.8]])
     toward = jax.grad(lambda a: giou(a, there).sum())(jnp.array([[0.1, 0.1, 0.3, 0.3]]))
     assert (toward[0, 2:] > 0).all()

@@ -27,7 +27,7 @@ def test_figures_need_no_files():
     assert problem.fingerprint != Discs(6, 4, 5, 16, 24, 2, seed=1).load().fingerprint
 
 
-def test_the_published_cells(published):
+def test_published_cells(published):
     published("bccd")
     problem = Cells(rows=24, columns=32).load()
     assert problem.shape == Detections(Image(24, 32, 3), 3, 30)
@@ -38,7 +38,7 @@ def test_the_published_cells(published):
     np.testing.assert_array_equal(np.bincount(labels + 1)[1:], [967, 87, 83])
 
 
-def test_own_folder(tmp_path):
+def test_user_folder(tmp_path):
     dog, cat = ("a", 60, 40, "dog", 6, 4, 12, 8), ("b.jpg", 60, 40, "cat", 0, 0, 30, 20)
     train = written(tmp_path / "train", dog, cat, ("a", 60, 40, "dog", 5, 5, 5, 9))
     other = written(tmp_path / "other", cat, images=("b", "c"))

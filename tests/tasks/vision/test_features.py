@@ -23,12 +23,12 @@ def test_classifier_learns_and_features_have_unit_variance(features):
     assert np.mean(chances.argmax(axis=1) == TRAIN.labels) > 0.5
 
 
-def test_it_is_the_same_every_time(features):
+def test_features_are_deterministic(features):
     some = TRAIN.images[:3] / np.float32(255)
     for a, b in zip(Features(TRAIN, len(CLASSES), 60)(some), features(some), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_an_image_has_its_features_whatever_stands_beside_it(features):
+def test_features_do_not_depend_on_the_batch(features):
     some = TRAIN.images[:7] / np.float32(255)
     np.testing.assert_allclose(features(some)[0][4:5], features(some[4:5])[0], rtol=1e-5)

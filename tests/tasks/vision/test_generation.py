@@ -145,7 +145,7 @@ def test_pictures_of_generated_and_nearest_real_images(problem):
     assert all(png.startswith(PNG) for png in drawn.values())
 
 
-def test_the_nearest_of_training_images_to_one_of_them_is_itself(monkeypatch):
+def test_the_nearest_training_image_of_a_training_image_is_itself(monkeypatch):
     problem, shown = TASK.load(), []
     monkeypatch.setattr("attnlab.plotting.grid", lambda images, titles: shown.append((images, titles)) or PNG)
     # More are looked at for the distance than are compared here, and the places of the two differ.

@@ -17,7 +17,7 @@ def test_frechet_of_normal_numbers_is_known():
     assert frechet(a, a) == pytest.approx(0, abs=1e-12)
 
 
-def test_frechet_is_its_formula_with_a_root_of_the_product():
+def test_frechet_equals_its_formula():
     a, b = (rng.standard_normal((40, 5)) @ rng.standard_normal((5, 5)) + n for n in range(2))
     product = np.cov(a, rowvar=False) @ np.cov(b, rowvar=False)
     root = np.real(scipy.linalg.sqrtm(product))
@@ -36,7 +36,7 @@ def test_kernel_is_the_mean_over_pairs_of_different_examples():
     assert kernel(a, b) == pytest.approx(expected)
 
 
-def test_kernel_of_many_examples_is_the_same_and_takes_no_square_of_them():
+def test_kernel_of_many_examples_is_equal_with_bounded_memory():
     a, b = rng.standard_normal((5 * ROWS + 7, 3)), rng.standard_normal((4 * ROWS, 3)) + 1
     k = lambda x, y: (x @ y.T / 3 + 1) ** 3
     apart = lambda x: (k(x, x).sum() - k(x, x).trace()) / (len(x) * (len(x) - 1))

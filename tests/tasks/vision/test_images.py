@@ -19,7 +19,7 @@ def test_figures_need_no_files():
     assert not any((image == sources[1]).all(axis=(1, 2, 3)).any() for image in sources[0])
 
 
-def test_own_folder(tmp_path):
+def test_user_folder(tmp_path):
     written(tmp_path, "train", count=30)
     written(tmp_path, "t10k", count=6, seed=1)
     problem = Images(train=str(tmp_path)).load()
@@ -30,14 +30,14 @@ def test_own_folder(tmp_path):
     np.testing.assert_array_equal(test["label"], drawn(6)[1])
 
 
-def test_a_folder_with_images_to_validate_with_is_validated_with_them(tmp_path):
+def test_validation_images_of_a_folder_are_used(tmp_path):
     for seed, (part, count) in enumerate({"train": 30, "val": 7, "test": 6}.items()):
         written(tmp_path, part, count=count, seed=seed)
     problem = Images(train=str(tmp_path)).load()
     assert {part: len(labels) for part, (_, labels) in problem.parts.items()} == {"train": 30, "valid": 7, "test": 6}
 
 
-def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp_path):
+def test_a_limit_samples_all_classes_of_a_sorted_folder(tmp_path):
     pixels, _ = drawn(2000)
     for part in ("train", "valid", "test"):
         idx(tmp_path / f"{part}-images-idx3-ubyte", pixels)
@@ -53,14 +53,14 @@ def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp
         np.testing.assert_array_equal(whole[:2000], problem.parts[part].labels)
 
 
-def test_one_file_as_two_parts_is_refused_and_a_copy_of_it_told(tmp_path):
+def test_one_file_as_two_parts_is_refused_and_a_copy_is_reported(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=part == "valid") for part in ("train", "valid", "test")}
     assert Images(**names).load().notes[-1] == "test: 9 of 9 examples are also in train"
     with pytest.raises(DataError, match=r"train-images-idx3-ubyte is both task\.train and task\.test; each part"):
         Images(train=str(tmp_path), test=names["train"]).load()
 
 
-def test_own_files(tmp_path):
+def test_user_files(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=n) for n, part in enumerate(("train", "valid", "test"))}
     problem = Images(**names).load()
     assert [len(problem.eval_batches(part)[0]["label"]) for part in ("valid", "test")] == [9, 9]
@@ -70,7 +70,7 @@ def test_own_files(tmp_path):
         Images().load()
 
 
-def test_parts_that_do_not_agree_are_refused_and_named(tmp_path):
+def test_inconsistent_parts_are_refused_and_named(tmp_path):
     train = written(tmp_path, "train", count=30)
     test = written(tmp_path, "test", shape=(5, 5))
     with pytest.raises(
@@ -94,12 +94,12 @@ def test_invalid_values_are_refused(kind, changes, said):
         kind(**changes)
 
 
-def test_a_share_to_hold_out_beside_a_file_to_validate_with_is_refused():
+def test_held_out_fraction_and_validation_file_are_exclusive():
     with pytest.raises(ValueError, match=r"^task\.held=0\.5 has no effect with task\.valid='there'$"):
         Images(valid="there", held=0.5)
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path):
+def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(DataError, match=r"task\.train='.*FLODER' cannot be read: there is no such file or folder"):
         Images(str(tmp_path / "FLODER")).load()
 

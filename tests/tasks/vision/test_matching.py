@@ -33,7 +33,7 @@ def price(scores, boxes, labels, truth):
 
 @pytest.mark.parametrize("true", [M, 2, 1])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_pairs_are_the_cheapest_of_all(seed, true):
+def test_the_matching_has_minimal_cost(seed, true):
     given = drawn(seed, true)
     queries, things = map(np.asarray, PAIR(*given))
     assert sorted(things) == list(range(M))
@@ -45,7 +45,7 @@ def test_the_pairs_are_the_cheapest_of_all(seed, true):
     )
 
 
-def test_an_example_without_boxes_teaches_that_there_is_nothing():
+def test_an_example_without_boxes_has_only_no_object_targets():
     scores, boxes, *none = drawn(true=0)
     found = COSTS(scores, boxes, *none)
     np.testing.assert_allclose(found.nats, -NOTHING * np.asarray(jax.nn.log_softmax(scores)[:, -1]).sum(), rtol=1e-6)
@@ -54,7 +54,7 @@ def test_an_example_without_boxes_teaches_that_there_is_nothing():
     assert float(found.mean()["l1"]) == 0
 
 
-def test_by_hand():
+def test_loss_by_hand():
     """Query 1 has the box, query 0 one that is 0.1 to the right: 0.2 wide, the intersection is half, the union 3/2."""
     scores = np.log(np.float32([[0.2, 0.2, 0.6], [0.5, 0.25, 0.25]]))
     boxes = np.float32([[0.4, 0.5, 0.2, 0.2], [0.9, 0.9, 0.2, 0.2]])
@@ -68,14 +68,14 @@ def test_by_hand():
     np.testing.assert_allclose(means["loss"], means["class"] + L1 * 0.1 + GIOU * 2 / 3, rtol=1e-5)
 
 
-def test_sums_are_divided_over_the_batch_not_example_by_example():
+def test_losses_are_normalised_over_the_batch():
     """Two examples with one box and with three weigh by their boxes."""
     both = [COSTS(*drawn(seed, true)) for seed, true in ((0, 1), (1, 3))]
     together = Costs(*map(sum, zip(*both, strict=True))).mean()
     np.testing.assert_allclose(together["l1"], (both[0].l1 + both[1].l1) / 4, rtol=1e-6)
 
 
-def test_the_order_of_queries_and_of_boxes_says_nothing():
+def test_the_order_of_queries_and_boxes_has_no_effect():
     scores, boxes, labels, truth = drawn()
     turned = COSTS(scores[::-1], boxes[::-1], labels[::-1], truth[::-1])
     np.testing.assert_allclose(turned, COSTS(scores, boxes, labels, truth), rtol=1e-5)
@@ -98,7 +98,7 @@ def test_nan_gives_a_nan_loss_and_terminates():
         assert not np.isfinite(COSTS(scores, np.full_like(boxes, spoilt), labels, truth).mean()["loss"])
 
 
-def test_a_batch_of_lanes_is_a_vmap():
+def test_a_batch_of_lanes_equals_vmap():
     given = [jnp.stack([jnp.asarray(a), jnp.asarray(b)]) for a, b in zip(drawn(0), drawn(1, 2), strict=True)]
     together = jax.jit(jax.vmap(costs))(*given)
     for n, alone in enumerate((drawn(0), drawn(1, 2))):

@@ -41,7 +41,7 @@ def perfect(problem, part, limit=None):
     ]
 
 
-def test_the_shape_and_the_batches(problem):
+def test_shape_and_batches(problem):
     most = max(len(scene.boxes) for seed, n in enumerate(COUNTS.values()) for scene in drawn(n, seed).scenes)
     assert problem.shape == Detections(Image(*SIZE, 3), 3, most)
     batch = problem.batch(0, 0, 4)
@@ -51,7 +51,7 @@ def test_the_shape_and_the_batches(problem):
     assert (batch["boxes"][batch["label"] >= 0][:, 2:] > 0).all()
 
 
-def test_each_image_comes_once_an_epoch_as_seed_and_step_say(problem):
+def test_an_epoch_has_each_image_once_by_seed_and_step(problem):
     first = [problem.batch(3, step, 7) for step in (0, 1)]
     for name, values in problem.batch(3, 1, 7).items():
         np.testing.assert_array_equal(values, first[1][name])
@@ -60,7 +60,7 @@ def test_each_image_comes_once_an_epoch_as_seed_and_step_say(problem):
     assert (problem.batch(4, 0, 7)["image"] != first[0]["image"]).any()
 
 
-def test_a_flip_takes_the_boxes_with_it(problem):
+def test_flips_include_boxes(problem):
     batch = {name: values[:4] for name, values in problem.eval_batches("test")[0].items()}
     across, down = np.array([True, True, False, False]), np.array([True, False, True, False])
     turned = flipped(batch, across, down)
@@ -77,7 +77,7 @@ def test_a_flip_takes_the_boxes_with_it(problem):
             np.testing.assert_allclose(new[n, there[n], at], 1 - old[n, there[n], (at + 2) % 4], atol=1e-6)
 
 
-def test_the_loss_is_that_of_all_layers_over_the_batch_and_the_metrics_the_last_ones(problem):
+def test_the_loss_is_over_all_layers_and_metrics_are_of_the_last(problem):
     batch = problem.batch(0, 0, 3)
     loss, metrics = jax.jit(lambda batch: problem.loss(model, batch, None))(batch)
     one, means = jax.jit(costs), []
@@ -107,7 +107,7 @@ def test_answer_is_the_most_probable_class_except_no_object(problem):
     np.testing.assert_allclose(found["boxes"][1], corners(boxes), rtol=1e-5)
 
 
-def test_truth_scores_1_and_nothing_0(problem):
+def test_true_boxes_score_1_and_none_score_0(problem):
     for part, limit in (("valid", None), ("test", None), ("test", 5)):
         score = problem.score(part, perfect(problem, part, limit), limit)
         assert score.pop("ap50") == score.pop("ap") == 1
@@ -117,7 +117,7 @@ def test_truth_scores_1_and_nothing_0(problem):
     assert problem.score("test", none)["ap50"] == 0
 
 
-def test_fill_rows_count_nothing(problem):
+def test_fill_rows_are_not_counted(problem):
     batches = problem.eval_batches("test")
     assert [len(batch["image"]) for batch in batches] == [EXAMINED, EXAMINED]
     assert (batches[1]["label"][3:] == -1).all()
@@ -136,7 +136,7 @@ def test_class_without_boxes_is_left_out(problem):
     assert lone.score("test", perfect(lone, "test")) == {"ap50": 1, "ap": 1, "ap50.one": 1}
 
 
-def test_a_few_images_have_a_box_among_them():
+def test_a_limit_keeps_an_image_with_boxes():
     box, image, label = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8), np.int32([0])
     full, empty = Scene("a", image, box, label, ""), Scene("b", image, box[:0], label[:0], "")
     parts = {part: Scenes([empty] * 40 + [full] + [empty] * 40, {}) for part in COUNTS}
@@ -184,12 +184,12 @@ def test_pictures_show_predicted_boxes(problem):
     assert bare != png
 
 
-def test_the_classes_are_kept():
+def test_classes_are_stored_with_the_run():
     made = DetectionData({part: drawn(2, 0) for part in COUNTS}, ("a", "b", "c"))
     assert made.vocabulary == {"classes": ["a", "b", "c"]}
 
 
-def test_data_are_known_by_files_and_boxes(problem):
+def test_the_fingerprint_covers_files_and_boxes(problem):
     parts = {part: drawn(count, seed) for seed, (part, count) in enumerate(COUNTS.items())}
     assert DetectionData(parts, discs.CLASSES).fingerprint == problem.fingerprint
     parts["valid"].scenes[0] = parts["valid"].scenes[0]._replace(digest="another")

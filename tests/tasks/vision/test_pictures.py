@@ -57,7 +57,7 @@ def test_perfect_classifier_is_right_on_bytes_and_values():
         problem.eval_batches("train")
 
 
-def test_an_epoch_has_each_image_once_and_a_share_is_each_seeds_own():
+def test_an_epoch_has_each_image_once_and_subsets_differ_by_seed():
     held = part(30).images.reshape(30, -1)
     for share, count in ((1.0, 30), (0.2, 6)):
         problem = made(share)
@@ -70,7 +70,7 @@ def test_an_epoch_has_each_image_once_and_a_share_is_each_seeds_own():
         assert (set(rows[0]) == set(rows[1])) == (share == 1)
 
 
-def test_images_are_moved_by_seed_and_step():
+def test_augmentation_is_a_function_of_seed_and_step():
     plain, moved = made(), made(change=Augmentation(1, True))
     a, b = moved.batch(0, 1, 8), moved.batch(0, 1, 8)
     np.testing.assert_array_equal(a["source"], b["source"])
@@ -94,7 +94,7 @@ def test_prompt_is_a_number_or_a_file(tmp_path):
     assert problem.tokens(problem.encode_prompt("test:1"))["source"] == [str(n) for n in range(1, 13)]
 
 
-def test_pictures_show_the_answers():
+def test_pictures_show_predictions():
     problem = made()
     batch = {name: x[:16] for name, x in problem.eval_batches("test")[0].items()}
     answer = problem.answer(lambda source, keep, key=None: jnp.array([0.0, 0.0, 1.0]), batch)
@@ -114,13 +114,13 @@ def test_absent_classes_are_noted():
     )
 
 
-def test_classes_too_small_for_a_share_are_noted():
+def test_classes_too_small_for_a_subset_are_noted():
     assert made(share=0.04).notes == (
         "train: 3 classes have too few images for a share of 0.04; one image of each is used",
     )
     assert made(share=0.1).notes == ()
 
 
-def test_the_names_of_the_classes_are_kept():
+def test_class_names_are_stored_with_the_run():
     made = ImageData({name: part(9) for name in ("train", "valid", "test")}, ("a", "b", "c"))
     assert made.vocabulary == {"classes": ["a", "b", "c"]}
