@@ -37,8 +37,8 @@ def named(name: str) -> Group:
     """Returns a group by its name.
 
     - "zN": the cyclic group of order N. Products are sums modulo N.
-    - "sN" and "aN": the permutations and the even permutations of N points, N up to 6. Element "201" sends 0 to 2, 1 to 0
-      and 2 to 1. The product a·b applies a first and b second.
+    - "sN" and "aN": the permutations and the even permutations of N points, N up to 6. Element "201" sends 0 to 2, 1
+      to 0 and 2 to 1. The product a·b applies a first and b second.
     - "dN": the dihedral group of order 2N. Element "r2s" is the product r·r·s of two rotations and a reflection.
     - "q8": the quaternion group.
     - "a4xz5": the direct product of two or more of these.
@@ -79,19 +79,18 @@ def check(table: np.ndarray) -> None:
       ValueError: if it is not. The message names the elements for which it fails.
     """
     every = np.arange(len(table))
-    neutral = np.flatnonzero((table == every).all(axis=1) & (table.T == every).all(axis=1))
+    turned = table.swapaxes(0, 1)
+    neutral = np.flatnonzero((table == every).all(axis=1) & (turned == every).all(axis=1))
     if not neutral.size:
         raise ValueError("no element is an identity")
-    inverse = ((table == neutral[0]) & (table.T == neutral[0])).any(axis=1)
+    inverse = ((table == neutral[0]) & (turned == neutral[0])).any(axis=1)
     if not inverse.all():
         raise ValueError(f"element {np.argmin(inverse)} has no inverse")
     for a in every:
         left, right = table[table[a]], table[a][table]  # (a·b)·c and a·(b·c)
         if (wrong := np.argwhere(left != right)).size:
             b, c = wrong[0]
-            raise ValueError(
-                f"it is not associative: ({a}·{b})·{c} = {left[b, c]}, but {a}·({b}·{c}) = {right[b, c]}"
-            )
+            raise ValueError(f"it is not associative: ({a}·{b})·{c} = {left[b, c]}, but {a}·({b}·{c}) = {right[b, c]}")
 
 
 def read(path: str) -> Group:
