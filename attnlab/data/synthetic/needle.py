@@ -33,24 +33,24 @@ def hay(random: np.random.Generator, sentences: Sequence[np.ndarray], length: in
     """
     end, words, count = sentences[0][-1], [], 0
     while count < length:
-        words.append(sentences[random.integers(len(sentences))])
+        words.append(sentences[int(random.integers(len(sentences)))])
         count += len(words[-1])
     found = np.concatenate([*words, np.zeros(0, np.int32)])[:length].astype(np.int32)
     found[-1:] = end
     return found
 
 
-def hide(hay: np.ndarray, end: int, needles: Sequence[np.ndarray], depths: Sequence[float]) -> np.ndarray:
+def hide(hay: np.ndarray, end: int, needles: np.ndarray, depths: np.ndarray) -> np.ndarray:
     """Returns the text with needles in it, each before the sentence that stands at its depth.
 
     Args:
       hay: the ids of the text [T].
       end: the id of the last word of every sentence.
-      needles: the ids of each needle.
-      depths: where each needle belongs, from 0, the beginning of the text, to 1, its end.
+      needles: the ids of the needles [N P].
+      depths: where each needle belongs [N], from 0, the beginning of the text, to 1, its end.
     """
     begins = np.concatenate([[0], 1 + np.flatnonzero(hay == end)])
-    places = [int(begins[np.searchsorted(begins, depth * len(hay), side="right") - 1]) for depth in depths]
+    places = begins[np.searchsorted(begins, depths * len(hay), side="right") - 1]
     pieces, last = [], 0
     for n in np.argsort(places, kind="stable"):
         pieces += [hay[last : places[n]], needles[n]]

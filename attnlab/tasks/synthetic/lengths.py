@@ -142,14 +142,14 @@ class LengthData(SymbolQuestions, Generic[Config]):
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns a row for each sequence: its tokens, the correct answers and the predicted ones."""
+        said = lambda ids: " ".join(self.words[n] for n in ids)
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             expected, asked = self.questions(batch)
-            for tokens, right, said, on in zip(
-                batch["tokens"], expected, np.asarray(answer["tokens"]), asked, strict=True
-            ):
-                if on.any():
-                    found.append(Row(*(" ".join(self.words[n] for n in x) for x in (tokens, right[on], said[on]))))
+            predicted = np.asarray(answer["tokens"])
+            for n in np.flatnonzero(asked.any(axis=1)):
+                on = asked[n]
+                found.append(Row(said(batch["tokens"][n]), said(expected[n, on]), said(predicted[n, on])))
         return found
 
     def counted(self, part: str, limit: int | None = None) -> int | None:

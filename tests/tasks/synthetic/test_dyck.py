@@ -18,7 +18,7 @@ def problem():
 def last_opened(tokens, keep, key=None):
     """A model that closes what opened last, be it closed or not, and is sure of it."""
     places = np.arange(len(tokens))
-    opened = jnp.where((tokens < 3) & (places <= places[:, None]), places, -1).max(axis=1)
+    opened = jnp.where((tokens < 3)[None] & (places[None] <= places[:, None]), places[None], -1).max(axis=1)
     return 9 * jnp.eye(6)[3 + tokens[opened]]
 
 
