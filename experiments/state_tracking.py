@@ -1,0 +1,62 @@
+"""State tracking: which mechanisms follow a state beyond the length they were trained at?
+
+Claim: with gates in 0 … 1 a linear recurrence cannot count modulo two, whatever its width. With β in 0 … 2 a delta rule
+can, since its transitions have negative eigenvalues (Grazzi et al. 2025). Several steps of the rule per token reach
+groups that one step does not, for example permutations of three and more points (Siems et al. 2025). Softmax attention
+learns the length of training at best (Merrill et al. 2024).
+Command: attnlab run experiments/state_tracking.py
+         attnlab run experiments/state_tracking.py task=s3 --out runs/s3
+         attnlab run experiments/state_tracking.py task=s5 train.steps=10000 --out runs/s5
+         attnlab run experiments/state_tracking.py task=group-words task.group=q8 --out runs/q8
+Minutes on two cores: not measured yet.
+Expected: not measured yet.
+
+The task tags each element of a word with the product of all elements so far. The metric is the fraction of words of 32
+to 256 elements all of whose products are right; `sequence_accuracy.256` is that of 256. Training has words of 32
+elements. One layer, as in the paper of DeltaProduct, so that layers do not take the place of steps; `model.layers=2`
+has two. Softmax has rotary positions. The others have none: forget gates, PaTH and recurrences know the order.
+"""
+
+from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.mechanisms import MECHANISMS
+from attnlab.mechanisms.delta_product import DeltaProduct
+from attnlab.mechanisms.gated_delta import GatedDelta
+from attnlab.models import Language
+from attnlab.modules.position import POSITIONS
+from attnlab.tasks.synthetic.group_words import Parity
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Parity(length=32, tested=(32, 64, 128, 256)),
+        model=Language(width=64, heads=4, layers=1, feedforward=128, position=POSITIONS["none"]),
+        train=Train(
+            steps=2000,
+            batch_size=64,
+            learning_rate=(1e-3, 3e-3),
+            warmup=100,
+            seeds=3,
+            evaluate_every=500,
+            save_every=1000,
+        ),
+    ),
+    Variation(
+        {
+            "softmax": {"model.position": POSITIONS["rotary"]},
+            "forgetting": {"model.mechanism": MECHANISMS["forgetting"]},
+            "path": {"model.mechanism": MECHANISMS["path"]},
+            "gated-delta": {"model.mechanism": GatedDelta()},
+            "gated-delta-negative": {"model.mechanism": GatedDelta(negative_eigenvalues=True)},
+            **{f"delta-product-{n}": {"model.mechanism": DeltaProduct(writes=n)} for n in (2, 3, 4)},
+        }
+    ),
+    # What negative eigenvalues bring, and then each further step.
+    against={
+        "gated-delta-negative": "gated-delta",
+        "delta-product-2": "gated-delta-negative",
+        "delta-product-3": "delta-product-2",
+        "delta-product-4": "delta-product-3",
+    },
+    question="Which mechanisms follow a state beyond the length they were trained at?",
+    quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2, "train.learning_rate": 1e-3},
+)
