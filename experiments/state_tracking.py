@@ -1,9 +1,9 @@
 """State tracking: which mechanisms follow a state beyond the length they were trained at?
 
-Claim: with gates in 0 … 1 a linear recurrence cannot count modulo two, whatever its width. With β in 0 … 2 a delta rule
-can, since its transitions have negative eigenvalues (Grazzi et al. 2025). Several steps of the rule per token reach
-groups that one step does not, for example permutations of three and more points (Siems et al. 2025). Softmax attention
-learns the length of training at best (Merrill et al. 2024).
+Claim: a linear recurrence whose transitions have only positive eigenvalues cannot solve parity at every length. With β
+in 0 … 2 a delta rule has negative ones, and can (Grazzi et al. 2025). In one layer, several steps of the rule per token
+reach groups that one step does not (Siems et al. 2025). Softmax attention of a fixed depth cannot express words in S5,
+unless TC0 = NC1 (Merrill et al. 2024). PaTH attention can track swaps of five elements (Yang et al. 2025).
 Command: attnlab run experiments/state_tracking.py
          attnlab run experiments/state_tracking.py task=s3 --out runs/s3
          attnlab run experiments/state_tracking.py task=s5 train.steps=10000 --out runs/s5
@@ -31,9 +31,9 @@ study = Study(
         task=Parity(length=32, tested=(32, 64, 128, 256)),
         model=Language(width=64, heads=4, layers=1, feedforward=128, position=POSITIONS["none"]),
         train=Train(
-            steps=2000,
+            steps=1500,
             batch_size=64,
-            learning_rate=(1e-3, 3e-3),
+            learning_rate=3e-3,
             warmup=100,
             seeds=3,
             evaluate_every=500,
@@ -58,5 +58,5 @@ study = Study(
         "delta-product-4": "delta-product-3",
     },
     question="Which mechanisms follow a state beyond the length they were trained at?",
-    quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2, "train.learning_rate": 1e-3},
+    quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2},
 )
