@@ -8,6 +8,7 @@ Command: attnlab run experiments/state_tracking.py
          attnlab run experiments/state_tracking.py task=s3 --out runs/s3
          attnlab run experiments/state_tracking.py task=s5 train.steps=10000 --out runs/s5
          attnlab run experiments/state_tracking.py task=group-words task.group=q8 --out runs/q8
+         python experiments/state_tracking.py runs/state_tracking      (draws accuracy against length)
 Minutes on two cores: not measured yet.
 Expected: not measured yet.
 
@@ -60,3 +61,42 @@ study = Study(
     question="Which mechanisms follow a state beyond the length they were trained at?",
     quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2},
 )
+
+
+def figure(folder: str) -> str:
+    """Draw the accuracy of whole words against their length, with intervals, for each variant; answer where."""
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from attnlab.lab.results.outcome import outcomes
+
+    whole = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = whole.subplots()
+    for n, outcome in enumerate(outcomes(Path(folder))):
+        found = {
+            int(name.rpartition(".")[2]): metric
+            for name, metric in outcome.metrics.items()
+            if name.startswith("sequence_accuracy.") and metric.mean is not None
+        }
+        lengths = sorted(found)
+        means = [100 * (found[length].mean or 0.0) for length in lengths]
+        axes.plot(lengths, means, color=f"C{n}", marker="o", label=outcome.name)
+        for length in lengths:
+            low, high = found[length].low, found[length].high
+            if low is not None and high is not None:
+                axes.plot([length, length], [100 * max(0.0, low), 100 * min(1.0, high)], color=f"C{n}", linewidth=0.8)
+    axes.set_xscale("log", base=2)
+    axes.set(xlabel="length of the word", ylabel="words without an error (%)", ylim=(-3, 103))
+    axes.legend(fontsize=8)
+    path = Path(folder) / "length.png"
+    whole.savefig(path, dpi=150)
+    return str(path)
+
+
+if __name__ == "__main__":
+    import sys
+
+    if len(sys.argv) != 2:
+        sys.exit("usage: python experiments/state_tracking.py runs/state_tracking")
+    print(figure(sys.argv[1]))
