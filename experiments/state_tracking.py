@@ -72,7 +72,7 @@ def figure(folder: str) -> str:
     from attnlab.lab.results.outcome import outcomes
 
     whole = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = whole.subplots()
+    axes, ticks = whole.subplots(), set[int]()
     for n, outcome in enumerate(outcomes(Path(folder))):
         found = {
             int(name.rpartition(".")[2]): metric
@@ -80,6 +80,7 @@ def figure(folder: str) -> str:
             if name.startswith("sequence_accuracy.") and metric.mean is not None
         }
         lengths = sorted(found)
+        ticks.update(lengths)
         means = [100 * (found[length].mean or 0.0) for length in lengths]
         axes.plot(lengths, means, color=f"C{n}", marker="o", label=outcome.name)
         for length in lengths:
@@ -87,6 +88,7 @@ def figure(folder: str) -> str:
             if low is not None and high is not None:
                 axes.plot([length, length], [100 * max(0.0, low), 100 * min(1.0, high)], color=f"C{n}", linewidth=0.8)
     axes.set_xscale("log", base=2)
+    axes.set_xticks(sorted(ticks), [str(length) for length in sorted(ticks)])
     axes.set(xlabel="length of the word", ylabel="words without an error (%)", ylim=(-3, 103))
     axes.legend(fontsize=8)
     path = Path(folder) / "length.png"
