@@ -601,6 +601,62 @@ BUGS = [
         "return columns, np.ones(len(columns))",
         ops("feature"),
     ),
+    Bug(
+        "products of permutations in the other order",
+        "data/synthetic/groups.py",
+        "composed = points[:, points].swapaxes(0, 1)",
+        "composed = points[:, points]",
+        ["tests/data/synthetic/test_groups.py"],
+    ),
+    Bug(
+        "a table that is not associative is taken",
+        "data/synthetic/groups.py",
+        "left, right = table[table[a]], table[a][table]",
+        "left, right = table[a][table], table[a][table]",
+        ["tests/data/synthetic/test_groups.py"],
+    ),
+    Bug(
+        "the reflection of a polygon does not turn rotations back",
+        "data/synthetic/groups.py",
+        "np.where(flipped, -1, 1)",
+        "np.where(flipped, 1, 1)",
+        ["tests/data/synthetic/test_groups.py"],
+    ),
+    Bug(
+        "the bracket that opened first is closed",
+        "data/synthetic/dyck.py",
+        "np.where(level > 0, kinds + open_kinds[rows, level], NONE)",
+        "np.where(level > 0, kinds + open_kinds[rows, 1], NONE)",
+        ["tests/data/synthetic/test_dyck.py"],
+    ),
+    Bug(
+        "closing brackets scored alike at all distances",
+        "tasks/synthetic/dyck.py",
+        "float(shares.mean())",
+        "float(right.mean())",
+        ["tests/tasks/synthetic/test_dyck.py"],
+    ),
+    Bug(
+        "words with an error count by their right products",
+        "tasks/synthetic/lengths.py",
+        "(right | ~asked).all(axis=1).mean()",
+        "right[asked].mean()",
+        ["tests/tasks/synthetic/test_group_words.py"],
+    ),
+    Bug(
+        "tokens to copy in the order of drawing",
+        "data/synthetic/copying.py",
+        "np.sort(np.argsort(random.random((size, length)), axis=1)[:, :count], axis=1)",
+        "np.argsort(random.random((size, length)), axis=1)[:, :count]",
+        ["tests/tasks/synthetic/test_copying.py"],
+    ),
+    Bug(
+        "a needle within a sentence",
+        "data/synthetic/needle.py",
+        'begins[np.searchsorted(begins, depths * len(hay), side="right") - 1]',
+        "(depths * len(hay)).astype(int)",
+        ["tests/tasks/synthetic/test_needle.py"],
+    ),
 ]
 
 

@@ -6,10 +6,14 @@ from attnlab.tasks.base.task import Task, TaskData
 from attnlab.tasks.graphs.nodes import Cora, Nodes
 from attnlab.tasks.speech.spoken import Sounds, Spoken, Tones
 from attnlab.tasks.synthetic.associations import Associations
+from attnlab.tasks.synthetic.copying import SelectiveCopying
 from attnlab.tasks.synthetic.dates import Dates
+from attnlab.tasks.synthetic.dyck import Dyck
 from attnlab.tasks.synthetic.filtering import Convolution, ConvolutionShape
+from attnlab.tasks.synthetic.group_words import S3, S5, GroupWords, ModularSum, Parity
 from attnlab.tasks.synthetic.induction import Induction
 from attnlab.tasks.synthetic.listops import ListOps
+from attnlab.tasks.synthetic.needle import Needle
 from attnlab.tasks.synthetic.pathfinder import Pathfinder
 from attnlab.tasks.synthetic.recall import Recall
 from attnlab.tasks.synthetic.reverse import Copy, Reverse
@@ -24,6 +28,8 @@ from attnlab.tasks.vision.generation import Generation
 from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
 
 __all__ = [
+    "S3",
+    "S5",
     "TASKS",
     "Associations",
     "Boxes",
@@ -38,23 +44,29 @@ __all__ = [
     "Discs",
     "DocumentPairs",
     "Documents",
+    "Dyck",
     "FashionMNIST",
     "Figures",
     "Frames",
     "Generation",
+    "GroupWords",
     "Image",
     "Images",
     "Induction",
     "ListOps",
+    "ModularSum",
     "Multi30k",
+    "Needle",
     "Nodes",
     "Pairs",
     "Parallel",
+    "Parity",
     "Pathfinder",
     "Questions",
     "Recall",
     "Reverse",
     "Scan",
+    "SelectiveCopying",
     "Sentences",
     "Shakespeare",
     "Sigmorphon",
@@ -84,6 +96,14 @@ TASKS |= {
     "associations": Associations(),
     "recall": Recall(),
     "induction": Induction(),
+    "parity": Parity(),
+    "modular-sum": ModularSum(),
+    "s3": S3(),
+    "s5": S5(),
+    "group-words": GroupWords(),
+    "dyck": Dyck(),
+    "selective-copying": SelectiveCopying(),
+    "needle": Needle(),
     "listops": ListOps(),
     "pathfinder": Pathfinder(),
     "documents": Documents(),

@@ -9,7 +9,8 @@ from attnlab.tasks import TASKS, Task
 def test_the_registry_of_tasks():
     assert list(TASKS) == [
         "dates", "reverse", "copy", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "shakespeare", "text",
-        "associations", "recall", "induction", "listops", "pathfinder", "documents", "document-pairs", "trec", "sst2",
+        "associations", "recall", "induction", "parity", "modular-sum", "s3", "s5", "group-words", "dyck",
+        "selective-copying", "needle", "listops", "pathfinder", "documents", "document-pairs", "trec", "sst2",
         "questions", "sentences", "fashion-mnist", "images", "figures", "generation", "convolution", "cells", "boxes",
         "discs", "cora", "nodes", "spoken", "sounds", "tones",
     ]  # fmt: skip

@@ -17,6 +17,15 @@ class DataclassInstance(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field]]
 
 
+class LengthFields(Protocol):
+    """A task with the field `tested`."""
+
+    @property
+    def tested(self) -> tuple[int, ...]:
+        """The lengths of the test sequences."""
+        ...
+
+
 class UnitsField(Protocol):
     """A task with the field `units`."""
 
@@ -45,6 +54,15 @@ def counts(task: object, fields: Iterable[str], least: int = 1, most: int = 2**3
         value = getattr(task, field)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise ValueError(f"task.{field}={value!r} must be a whole number in {least} … {most}")
+
+
+def lengths(task: LengthFields, least: int) -> None:
+    """Check `length` and `tested`, the lengths of training and test sequences, each in `least` … 1000000."""
+    counts(task, ["length"], least=least, most=1_000_000)
+    if not task.tested or any(type(n) is not int or not least <= n <= 1_000_000 for n in task.tested):
+        raise ValueError(f"task.tested={task.tested!r} must list whole numbers in {least} … 1000000")
+    if len(set(task.tested)) < len(task.tested):
+        raise ValueError(f"task.tested={task.tested!r} lists a length twice")
 
 
 def examples(task: object, parts: Iterable[str]) -> None:

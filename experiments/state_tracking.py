@@ -1,0 +1,104 @@
+"""State tracking: which mechanisms follow a state beyond the length they were trained at?
+
+Claim: a linear recurrence whose transitions have only positive eigenvalues cannot solve parity at every length. With β
+in 0 … 2 a delta rule has negative ones, and can (Grazzi et al. 2025). In one layer, several steps of the rule per token
+reach groups that one step does not (Siems et al. 2025). Softmax attention of a fixed depth cannot express words in S5,
+unless TC0 = NC1 (Merrill et al. 2024). PaTH attention can track swaps of five elements (Yang et al. 2025).
+Command: attnlab run experiments/state_tracking.py
+         attnlab run experiments/state_tracking.py task=s3 --out runs/s3
+         attnlab run experiments/state_tracking.py task=s5 train.steps=10000 --out runs/s5
+         attnlab run experiments/state_tracking.py task=group-words task.group=q8 --out runs/q8
+         python experiments/state_tracking.py runs/state_tracking      (draws accuracy against length)
+Minutes on two cores: not measured yet.
+Expected: not measured yet.
+
+The task tags each element of a word with the product of all elements so far. The metric is the fraction of words of 32
+to 256 elements all of whose products are right; `sequence_accuracy.256` is that of 256. Training has words of 32
+elements. One layer, as in the paper of DeltaProduct, so that layers do not take the place of steps; `model.layers=2`
+has two. Softmax has rotary positions. The others have none: forget gates, PaTH and recurrences know the order.
+"""
+
+from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.mechanisms import MECHANISMS
+from attnlab.mechanisms.delta_product import DeltaProduct
+from attnlab.mechanisms.gated_delta import GatedDelta
+from attnlab.models import Language
+from attnlab.modules.position import POSITIONS
+from attnlab.tasks.synthetic.group_words import Parity
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Parity(length=32, tested=(32, 64, 128, 256)),
+        model=Language(width=64, heads=4, layers=1, feedforward=128, position=POSITIONS["none"]),
+        train=Train(
+            steps=1500,
+            batch_size=64,
+            learning_rate=3e-3,
+            warmup=100,
+            seeds=3,
+            evaluate_every=500,
+            save_every=1000,
+        ),
+    ),
+    Variation(
+        {
+            "softmax": {"model.position": POSITIONS["rotary"]},
+            "forgetting": {"model.mechanism": MECHANISMS["forgetting"]},
+            "path": {"model.mechanism": MECHANISMS["path"]},
+            "gated-delta": {"model.mechanism": GatedDelta()},
+            "gated-delta-negative": {"model.mechanism": GatedDelta(negative_eigenvalues=True)},
+            **{f"delta-product-{n}": {"model.mechanism": DeltaProduct(writes=n)} for n in (2, 3, 4)},
+        }
+    ),
+    # What negative eigenvalues bring, and then each further step.
+    against={
+        "gated-delta-negative": "gated-delta",
+        "delta-product-2": "gated-delta-negative",
+        "delta-product-3": "delta-product-2",
+        "delta-product-4": "delta-product-3",
+    },
+    question="Which mechanisms follow a state beyond the length they were trained at?",
+    quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2},
+)
+
+
+def figure(folder: str) -> str:
+    """Draw the accuracy of whole words against their length, with intervals, for each variant; answer where."""
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from attnlab.lab.results.outcome import outcomes
+
+    whole = Figure(figsize=(7, 4.5), layout="constrained")
+    axes, ticks = whole.subplots(), set[int]()
+    for n, outcome in enumerate(outcomes(Path(folder))):
+        found = {
+            int(name.rpartition(".")[2]): metric
+            for name, metric in outcome.metrics.items()
+            if name.startswith("sequence_accuracy.") and metric.mean is not None
+        }
+        lengths = sorted(found)
+        ticks.update(lengths)
+        means = [100 * (found[length].mean or 0.0) for length in lengths]
+        axes.plot(lengths, means, color=f"C{n}", marker="o", label=outcome.name)
+        for length in lengths:
+            low, high = found[length].low, found[length].high
+            if low is not None and high is not None:
+                axes.plot([length, length], [100 * max(0.0, low), 100 * min(1.0, high)], color=f"C{n}", linewidth=0.8)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sorted(ticks), [str(length) for length in sorted(ticks)])
+    axes.set(xlabel="length of the word", ylabel="words without an error (%)", ylim=(-3, 103))
+    axes.legend(fontsize=8)
+    path = Path(folder) / "length.png"
+    whole.savefig(path, dpi=150)
+    return str(path)
+
+
+if __name__ == "__main__":
+    import sys
+
+    if len(sys.argv) != 2:
+        sys.exit("usage: python experiments/state_tracking.py runs/state_tracking")
+    print(figure(sys.argv[1]))
