@@ -17,8 +17,9 @@ less than two points.
 """
 
 from attnlab.lab.study import Experiment, Study, over
-from attnlab.mechanisms import MECHANISMS, Mechanism, Pattern
+from attnlab.mechanisms import MECHANISMS, Mechanism
 from attnlab.models import Language
+from attnlab.pattern import Pattern
 from attnlab.tasks.synthetic.recall import Recall
 from attnlab.training.config import Train
 

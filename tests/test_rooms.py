@@ -152,7 +152,6 @@ def test_every_file_of_the_mechanisms_is_in_their_list():
         "chunked",
         "cost",
         "inputs",
-        "pattern",
         "maps",
         "pairwise",
         "pattern_softmax",

@@ -220,7 +220,7 @@ class StackConfig(metaclass=Documented):
         return {"decoder": self.mechanism}
 
     @property
-    def hidden(self) -> int:
+    def feedforward_width(self) -> int:
         """The width of the hidden layer of the feed-forward blocks: `feedforward`, or its default."""
         if self.feedforward is not None:
             return self.feedforward
@@ -233,7 +233,7 @@ class StackConfig(metaclass=Documented):
         return LayerConfig(
             width=self.width,
             heads=self.heads,
-            feedforward=self.hidden,
+            feedforward=self.feedforward_width,
             activation=self.activation,
             norm=self.norm,
             norm_first=self.norm_first,

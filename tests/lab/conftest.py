@@ -122,6 +122,7 @@ def toy(monkeypatch):
     tables: dict[str, dict[str, Any]] = {
         "MECHANISMS": {"softmax": Softmax(), "softmax-blocks": Softmax(block=8), "linear": Linear()},
         "PATTERNS": {},
+        "ATTENTIONS": {},
         "POSITIONS": {"none": Position(), "rotary": Rotary()},
         "MODELS": {"net": Net()},
         "TASKS": {"copy": Copy(), "sort": Sort()},

@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import chain, islice
+from typing import Protocol, runtime_checkable
 
 from attnlab.lab.study.experiment import ModelConfig
-from attnlab.models.config import StackConfig
 from attnlab.registry import field_names
 
 ATTEMPTS = 64  # multiples around a width that are tried until the model allows one
+
+
+@runtime_checkable
+class FeedForwardModel(Protocol):
+    """The configuration of a model with feed-forward blocks."""
+
+    @property
+    def feedforward_width(self) -> int:
+        """Width of the hidden layer of the feed-forward blocks."""
+        ...
 
 
 def growth_exponent(wider: float, costlier: float) -> float:
@@ -44,4 +54,4 @@ def unit(model: ModelConfig) -> int:
 
 def inner_width(model: ModelConfig) -> int:
     """Return the feed-forward width. None in the field stands for a multiple of the width."""
-    return model.hidden if isinstance(model, StackConfig) else size(model, "feedforward") or 0
+    return model.feedforward_width if isinstance(model, FeedForwardModel) else size(model, "feedforward") or 0
