@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from attnlab.analysis.growth import Growth, growth
-from attnlab.analysis.measure import Program, Spread, spread, timed, times_faster
+from attnlab.analysis.measure import Program, Quartiles, quartiles, timed, times_faster
 from attnlab.analysis.roofline import Machine, intensity
 from attnlab.bench import peers
 from attnlab.bench.calls import PASSES, inputs, prepare, target
@@ -49,7 +49,7 @@ class Beside:
 
     seconds: tuple[float, ...]
     """The seconds of each turn."""
-    times: Spread
+    times: Quartiles
     """How many times longer the peer took than our mechanism."""
     difference: float
     """The relative difference of the outputs, max |a − b| / max |a|."""
@@ -87,7 +87,7 @@ class Measured:
     @property
     def median(self) -> float | None:
         """The median of the seconds."""
-        return spread(self.seconds).median if self.seconds else None
+        return quartiles(self.seconds).median if self.seconds else None
 
     @property
     def rate(self) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from attnlab.analysis.growth import Growth
-from attnlab.analysis.measure import Spread, machine
+from attnlab.analysis.measure import Quartiles, machine
 from attnlab.bench.measuring import BenchConfig, Measured, bench, processor, record
 from attnlab.bench.plot import draw
 from attnlab.bench.table import grows, tables
@@ -67,13 +67,13 @@ def place(script: str, kind: str) -> Path:
     return Path(script).parent / "results" / f"{Path(script).stem}.{kind}"
 
 
-def claim(what: str, values: Sequence[float | Spread], least: float | None = None, most: float | None = None) -> str:
+def claim(what: str, values: Sequence[float | Quartiles], least: float | None = None, most: float | None = None) -> str:
     """Return a line that says whether every value keeps a bound. It shows the value that is nearest to breaking it.
 
     >>> claim("speed", [1.5, 1.2], least=1.3)
     'MISSED speed: minimum 1.20, expected at least 1.3'
     """
-    numbers = [value.median if isinstance(value, Spread) else value for value in values]
+    numbers = [value.median if isinstance(value, Quartiles) else value for value in values]
     if not numbers:
         return f"–      {what}: nothing measured"
     if least is not None:

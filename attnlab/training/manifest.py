@@ -15,7 +15,7 @@ from pathlib import Path
 import jax
 from jaxtyping import PyTree
 
-from attnlab.storage.checksum import is_broken, with_checksum
+from attnlab.storage.checksum import find_damage, with_checksum
 from attnlab.storage.fsync import fsync, fsync_folder
 from attnlab.storage.json_file import JsonObject
 
@@ -58,7 +58,7 @@ def read(folder: Path) -> JsonObject:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ValueError("it is a pipe or a device")
         content = path.read_bytes()
-        if wrong := is_broken(content):
+        if wrong := find_damage(content):
             raise ValueError(wrong)
         found = json.loads(content)
         if not isinstance(found, dict):

@@ -56,7 +56,7 @@ class Trainer:
     """The peak memory of a training dispatch in bytes, as estimated by the compiler. None before the first dispatch."""
 
     @cached_property
-    def spread(self) -> Devices | None:
+    def sharding(self) -> Devices | None:
         """The sharding of lanes and batches over the devices, or None for a single device."""
         return devices(len(self.train.lanes), self.train.batch_size * self.train.accumulate, self.devices)
 
@@ -123,9 +123,9 @@ class Trainer:
         """
         batches, compiler = steps.batches, partial(jax.jit, donate_argnums=0)
         with fitting(self.train, "training"):
-            if self.spread is not None:
-                state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
-                compiler = partial(compiler, out_shardings=(self.spread.lanes, self.spread.whole))
+            if self.sharding is not None:
+                state, batches = jax.device_put((state, batches), (self.sharding.lanes, self.sharding.batches))
+                compiler = partial(compiler, out_shardings=(self.sharding.lanes, self.sharding.whole))
             arguments = state, batches, steps.kind, np.int32(count)
             if (key := _key("train", batches)) not in self.compiled:
                 advance = _advance(self.problem.loss, self.train, steps.shapes)

@@ -25,7 +25,7 @@ def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], l
     return framed(_cells(weights[:LONGEST, :LONGEST], source, target), source, target, label)
 
 
-def still(weights: np.ndarray) -> Markup:
+def compact(weights: np.ndarray) -> Markup:
     """Draw the cells of a map `[T S]` for `framed`, without hover texts. The markup is a tenth as long."""
     return tag("g", *_paths(weights[:LONGEST, :LONGEST]), transform=f"scale({CELL})", class_="still")
 
@@ -72,7 +72,7 @@ def small(weights: np.ndarray, label: str) -> Markup:
         "svg",
         tag("title", label),
         _frame(rows, columns),
-        still(weights),
+        compact(weights),
         viewBox=f"-1 -1 {CELL * columns + 2} {CELL * rows + 2}",
         role="img",
         aria_label=label,

@@ -188,7 +188,7 @@ class TaskData(TextInterface):
         """
         return []
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of scored items, if the headline metric is the fraction of correct items.
 
         Otherwise returns None.

@@ -163,7 +163,7 @@ class SpeechData(ClassificationData):
             "digit_error_rate": sum(errors) / whole.size,
         }
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of words."""
         return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
 

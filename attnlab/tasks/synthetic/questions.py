@@ -44,7 +44,7 @@ class SymbolQuestions(MarkedPrediction, TaskData):
                 )
         return found
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of questions."""
         return sum(int(batch["asked"].sum()) for batch in self.eval_batches(part, limit))
 

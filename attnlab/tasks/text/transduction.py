@@ -200,7 +200,7 @@ class PairData(PairInterface, TaskData):
             for n, (example, text) in enumerate(zip(examples, texts, strict=False))
         ]
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of examples, if the headline metric counts correct or wrong examples."""
         return len(self._examined(part, limit)) if self.metric in SHARES else None
 
