@@ -56,12 +56,28 @@ def loads(content: bytes, needed: Fields, where: str) -> JsonObject:
 
 
 def dump_with_checksum(value: JsonObject, indent: int | None = None, owner: bytes = b"") -> bytes:
-    """Return `value` as JSON with a checksum and a line end."""
+    """Return `value` as JSON with a checksum and a line end.
+
+    Args:
+        value: The object.
+        indent: The indentation, or None for a single line.
+        owner: The owner of the file. A file of another owner is refused when it is read.
+    """
     return checksum.with_checksum(encode_utf8(dumps(value, indent)), owner) + b"\n"
 
 
 def load_with_checksum(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> JsonObject:
-    """Parse what `dump_with_checksum` returned and check its checksum. Raises FolderError, starting with `where`."""
+    """Parse what `dump_with_checksum` returned and check its checksum. Raises FolderError, starting with `where`.
+
+    Args:
+        content: The bytes.
+        needed: The required fields with their types.
+        where: The start of an error message.
+        owner: The owner that was given to `dump_with_checksum`.
+
+    Returns:
+        The object without its checksum.
+    """
     value = loads(content, needed, where)
     if wrong := checksum.find_damage(content.removesuffix(b"\n"), owner):
         raise FolderError(f"{where}: {wrong}")

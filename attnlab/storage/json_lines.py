@@ -26,7 +26,13 @@ def read(path: Path, owner: bytes) -> list[JsonObject]:
 
 
 def append(path: Path, rows: Iterable[JsonObject], owner: bytes) -> None:
-    """Append a line for each row. A last line that was cut is removed first. Raises FolderError."""
+    """Append a line for each row. A last line that was cut is removed first. Raises FolderError.
+
+    Args:
+        path: The file. It is created if it does not exist.
+        rows: The rows.
+        owner: The owner of the file, from which the checksum of the first row continues.
+    """
     with json_file.folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
@@ -39,7 +45,13 @@ def append(path: Path, rows: Iterable[JsonObject], owner: bytes) -> None:
 
 
 def truncate(path: Path, step: int, owner: bytes) -> None:
-    """Remove the rows after `step`. Raises FolderError if the rows of that step are missing."""
+    """Remove the rows after `step`. Raises FolderError if the rows of that step are missing.
+
+    Args:
+        path: The file.
+        step: The last step that is kept.
+        owner: The owner of the file.
+    """
     lines = _lines(path, owner)
     steps = [_row(line, str(path))["step"] for line in lines]
     kept = lines[: sum(at <= step for at in steps)]

@@ -34,7 +34,7 @@ class DamagedError(CheckpointError):
 
 
 def write(folder: Path, manifest: JsonObject) -> None:
-    """Write the manifest of a folder.
+    """Writes the manifest of a folder.
 
     When this returns, every file in the folder is described and flushed to the disk.
     """
@@ -79,7 +79,7 @@ def read(folder: Path) -> JsonObject:
 
 
 def verify(folder: Path, step: int, identity: dict[str, str], target: PyTree) -> JsonObject:
-    """Verify a checkpoint and return its manifest.
+    """Verifies a checkpoint and return its manifest.
 
     Args:
         folder: The folder of the checkpoint.
@@ -120,7 +120,7 @@ def described(tree: PyTree) -> dict[str, list]:
 
 
 def _kind(leaf: object) -> str:
-    """Describe a leaf in words, for example "float32 [8, 8]"."""
+    """Describes a leaf in words, for example "float32 [8, 8]"."""
     return f"{leaf[1]} {leaf[0]}" if isinstance(leaf, list) and len(leaf) == 2 else "missing"
 
 

@@ -108,7 +108,7 @@ class Trainer:
         return found
 
     def advance(self, state: lane.State, steps: Steps, count: int):
-        """Run `count` steps of every lane in one dispatch.
+        """Runs `count` steps of every lane in one dispatch.
 
         Args:
             state: The state of all lanes. Its buffers are donated and cannot be used afterwards.
@@ -139,7 +139,7 @@ class Trainer:
     def evaluate(
         self, model: PyTree, part: str, limit: int | None = None, decoder: object = None
     ) -> list[dict[str, float]]:
-        """Evaluate the model of every lane on one part of the data.
+        """Evaluates the model of every lane on one part of the data.
 
         Args:
             model: The models of all lanes, each array with a leading axis of lanes.
@@ -189,7 +189,7 @@ class Trainer:
 
     @contextmanager
     def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:
-        """Announce that a program is compiled, and record how long it takes."""
+        """Announces that a program is compiled, and record how long it takes."""
         announcement = f"{PROGRAMS.get(what, what)} ({_sizes(batches, 2 if what == 'train' else 0)})"
         self.announce(announcement)
         began = time.perf_counter()
@@ -205,7 +205,7 @@ def _key(what: str, batches: PyTree) -> tuple:
 
 
 def _sizes(batches: PyTree, leading: int) -> str:
-    """Describe the sizes of a batch, without its first `leading` axes (steps and lanes).
+    """Describes the sizes of a batch, without its first `leading` axes (steps and lanes).
 
     >>> _sizes({"source": np.zeros((32, 24)), "target": np.zeros((32, 12)), "label": np.zeros(32)}, 0)
     'batch 32, 24 and 12 tokens'

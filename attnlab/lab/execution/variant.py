@@ -190,7 +190,13 @@ def write_description(plan: Plan, command: str) -> None:
 
 
 def resume(folder: RunFolder, progress: Progress, step: int) -> None:
-    """Prepare a folder to resume at a step: truncate the metrics, and record a changed environment."""
+    """Prepare a folder to resume at a step: truncate the metrics, and record a changed environment.
+
+    Args:
+        folder: The folder of the variant.
+        progress: Receives notes about what is missing or has changed.
+        step: The step of the checkpoint to resume from.
+    """
     if step and not folder.file("metrics").exists():
         progress.note(f"{folder.file('metrics')} is missing; the run continues without its rows up to step {step}")
     else:

@@ -21,7 +21,14 @@ _SHOWN = {"\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
 
 
 def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
-    """Draw a map `[T S]`, the input along the top and the output down the side. Cells show their weight on hover."""
+    """Draw a map `[T S]`, the input along the top and the output down the side. Cells show their weight on hover.
+
+    Args:
+        weights: The weights `[T S]`. Rows and columns after the first `LONGEST` are left out.
+        source: The symbols of the columns.
+        target: The symbols of the rows.
+        label: The description for screen readers.
+    """
     return framed(_cells(weights[:LONGEST, :LONGEST], source, target), source, target, label)
 
 

@@ -44,7 +44,7 @@ class ClassInterface(TextInterface):
     def loss(
         self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the cross-entropy in nats.
+        """Computes the cross-entropy in nats.
 
         Returns:
             The mean over the scored positions, and {"accuracy"} over the same positions.

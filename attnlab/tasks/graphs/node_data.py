@@ -77,7 +77,7 @@ class NodeData(TaskData):
     def loss(
         self, model: NodeClassifier, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the cross-entropy in nats plus the model's penalty.
+        """Computes the cross-entropy in nats plus the model's penalty.
 
         Returns:
             The sum, and {"nats", "accuracy"}: the means over the scored nodes.

@@ -97,7 +97,7 @@ class SpeechData(ClassificationData):
     def loss(
         self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the cross-entropy in nats, the mean over frames.
+        """Computes the cross-entropy in nats, the mean over frames.
 
         Returns:
             The loss, and {"frame_accuracy"}.
