@@ -30,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab.analysis.growth import growth
-from attnlab.analysis.measure import Program, compiled, spread, timed, times_faster
+from attnlab.analysis.measure import Program, compiled, quartiles, timed, times_faster
 from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
 from attnlab.console.format import duration
 from attnlab.data.io.files import DataError
@@ -129,7 +129,7 @@ def main() -> None:
     one, other = (programs[name].answer() for name in ("softmax, cached", "softmax, recomputed"))
     seconds = timed(programs, chosen.repeat)
     for name, values in seconds.items():
-        found = spread(values)
+        found = quartiles(values)
         low, high = duration(found.low), duration(found.high)
         print(f"{name:<20} {duration(found.median):>8} ({low} to {high}) for {BATCH} answers of {ANSWER} symbols")
 
@@ -141,7 +141,7 @@ def main() -> None:
         cells[name] = {length: [x / STEPS for x in turns[str(length)]] for length in made}
         states[name] = {length: size for length, (_, size) in made.items()}
         for length, values in cells[name].items():
-            cost = f"{1e6 * spread(values).median / 8:.0f} µs"
+            cost = f"{1e6 * quartiles(values).median / 8:.0f} µs"
             print(
                 f"{name}, room for {length:>5} symbols: {cost:>8} a symbol; state {states[name][length] / 1e3:,.0f} kB"
             )

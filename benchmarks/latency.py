@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.analysis.measure import Program, compiled, spread, timed
+from attnlab.analysis.measure import Program, compiled, quartiles, timed
 from attnlab.bench.script import facts, keep, options, say
 from attnlab.console.format import duration
 from attnlab.mechanisms import MECHANISMS
@@ -90,7 +90,7 @@ def main() -> None:
     say(f"recomputed and cached softmax agree in {(first == second).mean():.1%} of the pixels")
     seconds = timed(programs, chosen.repeat)
     for name, values in seconds.items():
-        found = spread(values)
+        found = quartiles(values)
         low, high = duration(found.low), duration(found.high)
         print(f"{name:<20} {duration(found.median):>8} ({low} to {high}); published {PUBLISHED[name]} s")
     if chosen.save:

@@ -40,7 +40,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from attnlab.analysis.growth import Growth, growth
-from attnlab.analysis.measure import Program, spread, timed, times_faster
+from attnlab.analysis.measure import Program, quartiles, timed, times_faster
 from attnlab.bench.relative import Relative, relative_table
 from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
 from attnlab.bench.steps import steps
@@ -108,7 +108,7 @@ def main() -> None:
             memory = program.memory / unit if program.memory and unit else None
             times = times_faster(turns["softmax"], turns[name])
             found.append(Relative(name, "", T, tuple(each / STEPS for each in turns[name]), times, memory))
-            rate = STEPS / spread(turns[name]).median
+            rate = STEPS / quartiles(turns[name]).median
             say(f"T={T} {name:<18} {rate:8.2f} steps/s, {(program.memory or 0) / 2**20:8.0f} MiB")
     print_table(relative_table(found, "softmax", "a training step"))
     longest = max(chosen.lengths)

@@ -27,7 +27,7 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.analysis.growth import growth
-from attnlab.analysis.measure import Program, compiled, spread, timed
+from attnlab.analysis.measure import Program, compiled, quartiles, timed
 from attnlab.bench.script import claim_growth, facts, keep, options, say
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
@@ -76,11 +76,11 @@ def main() -> None:
             name, kind = title.rsplit(" ", 1)
             tokens = BATCH * (T if kind == "training" else STEPS)
             cells[name][kind][T] = [x / tokens for x in seconds]
-            found = spread(cells[name][kind][T])
+            found = quartiles(cells[name][kind][T])
             low, middle, high = (1e6 * x for x in (found.low, found.median, found.high))
             print(f"T={T:<5} {title:<22} {middle:8.2f} µs a token ({low:.2f} to {high:.2f})")
     longest = max(chosen.lengths)
-    cost = lambda name, kind: spread(cells[name][kind][longest]).median
+    cost = lambda name, kind: quartiles(cells[name][kind][longest]).median
     others = [name for name in configs if name != "attention"]
     for name in others:
         ratio = cost(name, "training") / cost("attention", "training")

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from attnlab.analysis.measure import spread
+from attnlab.analysis.measure import quartiles
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.lab.study.load import load_study
 from attnlab.training import manifest
@@ -64,7 +64,7 @@ def verifying(repeat: int) -> list[float]:
             began = time.perf_counter()
             manifest.verify(checkpoints.folder / "1", 1, {}, state)
             seconds.append(time.perf_counter() - began)
-    say(f"verified {size(state) / 1e6:.0f} MB in {spread(seconds).median:.2f} s")
+    say(f"verified {size(state) / 1e6:.0f} MB in {quartiles(seconds).median:.2f} s")
     return seconds
 
 

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab.analysis.growth import growth
-from attnlab.analysis.measure import Program, compiled, spread, timed
+from attnlab.analysis.measure import Program, compiled, quartiles, timed
 from attnlab.bench.script import claim_growth, facts, keep, options, say
 from attnlab.bench.table import grows
 from attnlab.console.format import duration
@@ -71,7 +71,7 @@ def main() -> None:
         programs = {name: step(mechanism, T) for name, mechanism in MECHANISMS.items()}
         for name, values in timed(programs, chosen.repeat).items():
             seconds[name][T], memory[name][T] = values, programs[name].memory
-            say(f"{name}, T={T}: {duration(spread(values).median)}, {(programs[name].memory or 0) / 1e6:.0f} MB")
+            say(f"{name}, T={T}: {duration(quartiles(values).median)}, {(programs[name].memory or 0) / 1e6:.0f} MB")
     every = len(chosen.lengths)
     exponents = {name: growth(values, largest=every) for name, values in seconds.items()}
     room = {name: growth({T: [x] for T, x in values.items() if x}, every) for name, values in memory.items()}

@@ -35,7 +35,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.analysis.measure import Program, spread, timed, times_faster
+from attnlab.analysis.measure import Program, quartiles, timed, times_faster
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.models import Transformer
 from attnlab.tasks.base.shapes import Pairs
@@ -151,7 +151,7 @@ def main() -> None:
         seconds = timed(programs, chosen.repeat)
         ratio = times_faster(seconds["ours"], seconds["torch"])
         for each, values in seconds.items():
-            found = spread(values)
+            found = quartiles(values)
             low, middle, high = (1000 * x / DISPATCH for x in (found.low, found.median, found.high))
             say(f"{name}, {each}: {middle:.1f} ms a step ({low:.1f} to {high:.1f})")
         losses = {each: float(np.mean(program.answer())) for each, program in programs.items()}

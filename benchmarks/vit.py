@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from attnlab.analysis import cost
-from attnlab.analysis.measure import spread, timed
+from attnlab.analysis.measure import quartiles, timed
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.bench.steps import steps
 from attnlab.data.images.labelled import Labelled
@@ -52,7 +52,8 @@ def main() -> None:
         programs = {str(size): steps(config, noise(), size) for size in chosen.lengths}
         seconds = timed(programs, chosen.repeat)
         epochs = {
-            size: spread([EPOCH / int(size) * value / DISPATCH for value in values]) for size, values in seconds.items()
+            size: quartiles([EPOCH / int(size) * value / DISPATCH for value in values])
+            for size, values in seconds.items()
         }
         for size, epoch in epochs.items():
             say(f"{name} of {numbers:,} parameters, batches of {size}: "

@@ -1,4 +1,4 @@
-"""What every test runs under: strict promotion, no reused keys, shapes checked, one compile cache."""
+"""The settings of all tests: strict promotion, no reused keys, checked shapes, one compile cache."""
 
 import ctypes
 import gc
@@ -42,7 +42,7 @@ for name in ("ops", "mechanisms", "modules", "models"):
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-# Examples are a few small numbers: a failing one is plain enough without a search for a smaller.
+# Examples are a few small numbers, so shrinking a failing one is not needed.
 settings.register_profile("attnlab", deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 settings.load_profile("attnlab")
 
@@ -71,20 +71,20 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_finish():
-    """What was imported and collected stays, and tracing leaves much: the collector looks at less, and less often."""
+    """Imported modules stay and tracing creates many objects, so the garbage collector runs less often on fewer."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 5)
 
 
 def room(request):
-    """The room that a test is about."""
+    """The room that a test belongs to."""
     return request.path.relative_to(Path(__file__).parent).parts[0] if "tests" in request.path.parts else ""
 
 
 @pytest.fixture(autouse=True)
 def offline(request):
-    """No test of data fetches anything, nor finds or leaves anything in the user's cache."""
+    """Tests of data do not fetch anything, and do not use the user's cache."""
     if room(request) in ("data", "tasks"):
 
         def refuse(*args, **kwargs):
@@ -109,12 +109,12 @@ def published():
 
 
 class Memory:
-    """Compiled programs are let go before a process has 2 GB, or more memory maps than the system gives it.
+    """Clears compiled programs before a process has 2 GB, or more memory maps than the system allows.
 
-    A small program takes seven maps and up to 2.3 MB. Best between groups of tests, which share none.
+    A small program takes seven maps and up to 2.3 MB. Groups of tests share none, so the best time is between them.
     """
 
-    ROOM = 400 << 20  # bytes that programs may take beyond what stays when all are let go, however much that is
+    ROOM = 400 << 20  # bytes that programs may take in addition to what remains after clearing
 
     def __init__(self):
         self.group, self.tests, self.least = None, 0, 0
@@ -132,12 +132,12 @@ class Memory:
             self.least = self.resident()
 
     def resident(self):
-        """Bytes of memory of this process; 0 where the system does not tell."""
+        """Bytes of memory of this process, or 0 if the system does not report it."""
         place = Path("/proc/self/statm")
         return int(place.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if place.exists() else 0
 
     def maps(self):
-        """Memory maps of this process; 0 where the system does not tell."""
+        """Memory maps of this process, or 0 if the system does not report them."""
         place = Path("/proc/self/maps")
         return place.read_bytes().count(b"\n") if place.exists() else 0
 
@@ -159,9 +159,9 @@ STRICT = ("ops", "mechanisms", "modules", "models", "decoding", "analysis")
 
 @pytest.fixture(autouse=True)
 def strict(request):
-    """No silent promotion and no reused key in the attention wing.
+    """No silent promotion and no reused key in the rooms of attention.
 
-    In the work wing optax promotes, and what is recomputed in a backward pass counts as a key used twice.
+    In the other rooms, optax promotes, and recomputation in a backward pass counts as a reused key.
     """
     promotion = jax.numpy_dtype_promotion("strict" if room(request) in STRICT else "standard")
     with promotion, jax.debug_key_reuse(room(request) in STRICT):

@@ -1,4 +1,4 @@
-"""A user's mechanism with an extra as wide as the values: linear attention to values behind a gate a channel."""
+"""A user's mechanism with an extra as wide as the values: linear attention to values with a gate per channel."""
 
 from dataclasses import dataclass
 

@@ -1,11 +1,11 @@
-"""Which tests share a process: those of one mechanism share its programs, those of some files what is trained once.
+"""Which tests share a process: those of one mechanism share programs, and those of some files share trained runs.
 
-It is told from a test's id, since pytest-xdist 3.8 loses the marks `xdist_group` under pytest 9.2.
+It is derived from a test's id, because pytest-xdist 3.8 loses the marks `xdist_group` under pytest 9.2.
 """
 
 import re
 
-# Files whose tests share what is trained, traced or begun once.
+# Files whose tests share a trained run or traced programs.
 FILES = (
     "tests/lab/planning/test_matching.py",
     "tests/lab/reporting/test_page.py",
@@ -17,7 +17,7 @@ FILES = (
     "tests/lab/trained/test_score.py",
     "tests/system/test_settings.py",
 )
-# Faults that are compared with the same uninterrupted run, made once a process.
+# Faults that are compared with the same uninterrupted run, which is trained once per process.
 FAULTS = re.compile(r"tests/faults/test_faults\.py::\w+\[(kill|sigterm|trainers|surroundings)\]")
 # A test of the contract: its parameters are a number, if any, and the mechanism.
 CONTRACT = re.compile(r"tests/mechanisms/test_contract_\w+\.py::\w+\[(?:(?:None|\d+)-)?(.+)\]")

@@ -38,7 +38,7 @@ def ops(*names):
 
 @dataclass(frozen=True)
 class Bug:
-    """What is wrong, in which file of attnlab, what stood there, what stands there now, and the tests to run."""
+    """A seeded bug: its name, the file in attnlab, the original text, the replacement, and the tests to run."""
 
     name: str
     file: str

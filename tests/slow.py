@@ -11,8 +11,8 @@ KINDS = ("softmax", "linear", "nystrom", "linformer", "short-convolution")
 
 POSITIONS = ("sinusoidal", "shaw", "rotary")  # added to what is read, to the keys, and turning queries and keys
 
-# By file, or by file and test: the ids, or values of a parameter, that run by default. Where there are none the whole
-# test is slow, and the comment says which test keeps the property.
+# By file, or by file and test: the ids, or values of a parameter, that run by default. If there are none, the
+# whole test is slow, and the comment names the test that keeps the property.
 DEFAULT: dict[str, tuple[str, ...]] = {
     # Every mechanism in every form.
     "mechanisms/test_contract_absence.py": KINDS,
@@ -22,6 +22,17 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "mechanisms/test_contract_numbers.py": KINDS,
     "mechanisms/test_edges.py::test_an_edge_list_equals_its_dense_mask_with_gradients": ("softmax", "linear", "gat"),
     "mechanisms/test_edges.py::test_padding_of_an_edge_list_has_no_weight": ("softmax", "linear", "gat"),
+    "mechanisms/test_equations.py::test_blocks_give_the_equation_too": (
+        *("forgetting", "stick-breaking", "path", "differential", "log-linear"),
+    ),
+    "mechanisms/test_equations.py::test_both_directions_are_the_sum_of_two_passes": ("gated-delta", "retention"),
+    "mechanisms/test_equations.py::test_inputs_at_their_ends_keep_numbers_finite": ("mlstm", "forgetting", "path"),
+    "mechanisms/test_kinds.py::test_outputs_change_with_positions_if_that_is_declared": (
+        *("linear", "cosformer", "window", "reformer", "sinkhorn"),
+    ),
+    "mechanisms/test_linear.py::test_all_forms_equal_the_recurrence": (
+        *("elu+1", "favor+", "hedgehog", "cosformer", "taylor", "narrow"),
+    ),
     "mechanisms/test_inputs.py::test_no_queries_give_no_output_and_no_keys_are_fully_masked": KINDS,
     "mechanisms/test_inputs.py::test_every_kind_accepts_integer_inputs": ("softmax", "linear", "delta"),
     "mechanisms/test_linear.py::test_values_and_gradients_are_finite_at_the_extremes": ("exp", "relu"),
@@ -163,12 +174,12 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "data/synthetic/test_pathfinder.py::test_positions_of_the_dots_do_not_predict_the_answer": (),  # no_simple_measure
     "data/text/test_multi30k.py::test_typed_text_is_tokenised_as_published": ("de",),
     "lab/statistics/test_coverage.py::test_equal_variants_are_rarely_called_different": ("t3-3",),
-    # Published data as a whole.
+    # Complete published data sets.
     "data/io/test_sources.py::test_the_published_files_are_verified": ("cmudict", "fsdd"),
     "data/text/test_scan.py::test_the_published_splits": ("simple",),
     "tasks/text/test_g2p.py::test_the_published_dictionary": (),  # data/text/test_cmudict.py
     "tasks/text/test_translation.py::test_published_captions": (),  # data/text/test_multi30k.py
-    # Everything that trains a model of its own, or a process.
+    # Tests that train a model of their own, or start a process.
     "test_notebooks.py::test_a_notebook_runs_and_draws_its_figures": ("attention_by_hand",),
     "lab/results/test_ties.py::test_the_loss_decides_between_rates_with_equal_scores": (),  # records, loss_of_a_lane
     "lab/test_classification.py::test_two_phases_are_one_run": (),  # models/test_bert.py, tasks/text/test_sentences.py
@@ -218,6 +229,9 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "a table's class",
         "a table's path",
     ),
+    "cli/test_streams.py::test_an_unwritable_standard_output_is_reported_in_one_line": (
+        *("--version", ">&--the stream is closed-list-", ">/dev/full-No space left on device-list-"),
+    ),
     "cli/test_options.py::test_every_documented_match_is_found": (
         "activations.py",
         "softmax_vs_linear_recall.py match=state",
@@ -241,8 +255,8 @@ def add_marks(items: list[pytest.Item]) -> set[str]:
         if kept and call is None:  # a test of the file that has no grid
             continue
         values = () if call is None else call.params.values()
-        told = {str(value) for value in values if isinstance(value, str | int | float)}
-        default = bool({*told, getattr(call, "id", "")} & {*kept})
+        ids = {str(value) for value in values if isinstance(value, str | int | float)}
+        default = bool({*ids, getattr(call, "id", "")} & {*kept})
         if not default:
             item.add_marker(pytest.mark.slow)
         found[name] = found.get(name, not kept) or default

@@ -213,7 +213,7 @@ def sources(*folders):
 
 
 def test_no_fused_attention_kernel_is_used():
-    """No fused kernel of another's stands below a mechanism; as a peer in benchmarks one may."""
+    """No mechanism uses a fused attention kernel of another library. Benchmarks may, as a peer."""
     rooms = [f"attnlab/{room}" for room in ("ops", "mechanisms", "modules", "models")]
     assert not [path for path in sources(*rooms) if "dot_product_attention" in path.read_text()]
 
@@ -243,7 +243,7 @@ MAY = {
 
 
 def unsafe(tree):
-    """What a file does that would run what was read, or tell of all that is around it."""
+    """Yields what in a file could execute data or expose the environment."""
     above = {below: node for node in ast.walk(tree) for below in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

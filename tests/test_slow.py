@@ -27,7 +27,7 @@ def test_tests_with_shared_state_are_in_one_group():
 
 
 def test_every_listed_test_has_a_default_case(request):
-    """Among the tests that were collected: all of them in a run of the whole suite."""
+    """Checks the collected tests, which in a run of the whole suite are all tests."""
     assert not request.config.stash[LEFT]
 
 

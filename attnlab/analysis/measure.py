@@ -92,7 +92,7 @@ def timed(programs: Mapping[str, Program], repeat: int) -> dict[str, list[float]
 
 
 @dataclass(frozen=True)
-class Spread:
+class Quartiles:
     """A median and its quartiles."""
 
     median: float
@@ -103,19 +103,19 @@ class Spread:
     """The third quartile."""
 
 
-def spread(values: Sequence[float]) -> Spread:
+def quartiles(values: Sequence[float]) -> Quartiles:
     """Returns the median and the quartiles of some values.
 
-    >>> spread([1.0, 2.0, 3.0, 4.0, 5.0])
-    Spread(median=3.0, low=2.0, high=4.0)
+    >>> quartiles([1.0, 2.0, 3.0, 4.0, 5.0])
+    Quartiles(median=3.0, low=2.0, high=4.0)
     """
     low, median, high = np.quantile(np.asarray(values, np.float64), (0.25, 0.5, 0.75))
-    return Spread(float(median), float(low), float(high))
+    return Quartiles(float(median), float(low), float(high))
 
 
-def times_faster(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
+def times_faster(ours: Sequence[float], theirs: Sequence[float]) -> Quartiles:
     """Returns the ratio theirs / ours of each turn, as the median and the quartiles."""
-    return spread([their / our for our, their in zip(ours, theirs, strict=True)])
+    return quartiles([their / our for our, their in zip(ours, theirs, strict=True)])
 
 
 def machine(n: int | None = None, megabytes: int | None = None, repeat: int = 5) -> Machine:

@@ -25,7 +25,17 @@ def by_heads(mechanism: Mechanism, mask: str) -> Callable:
 
 
 def inputs(mechanism: Mechanism, T: int, heads: int, width: int) -> Inputs:
-    """Draw (q, k, v, extra) with a leading axis of heads, in float32."""
+    """Draw (q, k, v, extra) with a leading axis of heads, in float32.
+
+    Args:
+        mechanism: The mechanism, which determines the extra inputs.
+        T: The length of the sequence.
+        heads: The number of heads H.
+        width: The width of keys and values.
+
+    Returns:
+        q, k `[H T K]`, v `[H T V]`, and the extra inputs by name.
+    """
     each = [draw(mechanism, T, width, width, np.float32, seed) for seed in range(heads)]
     q, k, v, extra = jax.tree.map(lambda *x: np.stack(x), *each)
     return q, k, v, extra | {name: np.asarray(x) for name, x in mechanism.heads(heads).items()}
@@ -47,7 +57,16 @@ def with_gradients(function: Callable) -> Callable:
 
 
 def prepare(mechanism: Mechanism, mask: str, which: str, T: int, heads: int, width: int) -> Program | None:
-    """Compile the program of one measurement. Returns None if the mechanism refuses the mask."""
+    """Compile the program of one measurement. Returns None if the mechanism refuses the mask.
+
+    Args:
+        mechanism: The mechanism. It is resized to T tokens.
+        mask: "full" or "causal".
+        which: What is measured: the forward pass alone or with gradients.
+        T: The length of the sequence, in tokens.
+        heads: The number of heads.
+        width: The width of keys and values.
+    """
     mechanism = mechanism.sized(T)
     function, given = by_heads(mechanism, mask), inputs(mechanism, T, heads, width)
     try:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from attnlab.analysis.growth import Growth, growth
-from attnlab.analysis.measure import Program, Spread, spread, timed, times_faster
+from attnlab.analysis.measure import Program, Quartiles, quartiles, timed, times_faster
 from attnlab.analysis.roofline import Machine, intensity
 from attnlab.bench import peers
 from attnlab.bench.calls import PASSES, inputs, prepare, target
@@ -49,7 +49,7 @@ class Beside:
 
     seconds: tuple[float, ...]
     """The seconds of each turn."""
-    times: Spread
+    times: Quartiles
     """How many times longer the peer took than our mechanism."""
     difference: float
     """The relative difference of the outputs, max |a − b| / max |a|."""
@@ -87,7 +87,7 @@ class Measured:
     @property
     def median(self) -> float | None:
         """The median of the seconds."""
-        return spread(self.seconds).median if self.seconds else None
+        return quartiles(self.seconds).median if self.seconds else None
 
     @property
     def rate(self) -> float | None:
@@ -120,7 +120,18 @@ def bench(plan: BenchConfig, note: Callable[[str], None] = lambda text: None) ->
 
 
 def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Measured:
-    """Measure one mechanism and its peers in turns, at one length."""
+    """Measure one mechanism and its peers in turns, at one length.
+
+    Args:
+        plan: The configuration of the benchmark.
+        name: The name of the mechanism in `plan`.
+        mask: "full" or "causal".
+        which: What is measured: the forward pass alone or with gradients.
+        T: The length of the sequence, in tokens.
+
+    Returns:
+        The measurement. If the mechanism refuses the mask or does not fit into memory, it says so and has no times.
+    """
     mechanism = plan.mechanisms[name]
     ours = prepare(mechanism, mask, which, T, plan.heads, plan.width)
     if ours is None:
@@ -173,7 +184,16 @@ def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
 
 
 def record(plan: BenchConfig, found: Sequence[Measured], machine: Machine) -> dict[str, object]:
-    """Return everything for JSON: the machine, the plan, every measurement, and the growths."""
+    """Return everything for JSON: the machine, the plan, every measurement, and the growths.
+
+    Args:
+        plan: The configuration of the benchmark.
+        found: The measurements.
+        machine: The speed of this machine.
+
+    Returns:
+        A dict that is serialisable as JSON.
+    """
     installed = {name: peer.version for name, peer in peers.PEERS.items() if peer.here} if plan.peers else {}
     settings = {name: value for name, value in vars(plan).items() if name != "mechanisms"}
     return {

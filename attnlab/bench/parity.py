@@ -126,7 +126,13 @@ def parity(
 
 
 def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> ParityResult:
-    """Compare one mechanism. An exception, other than a refusal, becomes the result's `trouble`."""
+    """Compare one mechanism. An exception, other than a refusal, becomes the result's `trouble`.
+
+    Args:
+        name: The name of the mechanism.
+        mechanism: The mechanism.
+        lengths: The lengths of the sequences at which the error of each precision is measured.
+    """
     begun = monotonic()
     # Most of the time is spent compiling, which releases the GIL, so two threads are faster.
     with ThreadPoolExecutor(2) as pool:

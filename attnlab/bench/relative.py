@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnlab.analysis.measure import Program, Spread, timed, times_faster
+from attnlab.analysis.measure import Program, Quartiles, timed, times_faster
 from attnlab.bench.calls import prepare
 from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.table import ratio
@@ -29,7 +29,7 @@ class Relative:
     """The sequence length."""
     seconds: tuple[float, ...]
     """The seconds of each turn."""
-    times: Spread
+    times: Quartiles
     """How many times longer it took than the base."""
     memory: float | None
     """Its memory as a multiple of the base's, or None if unknown."""

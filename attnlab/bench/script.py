@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from attnlab.analysis.growth import Growth
-from attnlab.analysis.measure import Spread, machine
+from attnlab.analysis.measure import Quartiles, machine
 from attnlab.bench.measuring import BenchConfig, Measured, bench, processor, record
 from attnlab.bench.plot import draw
 from attnlab.bench.table import grows, tables
@@ -67,13 +67,19 @@ def place(script: str, kind: str) -> Path:
     return Path(script).parent / "results" / f"{Path(script).stem}.{kind}"
 
 
-def claim(what: str, values: Sequence[float | Spread], least: float | None = None, most: float | None = None) -> str:
+def claim(what: str, values: Sequence[float | Quartiles], least: float | None = None, most: float | None = None) -> str:
     """Return a line that says whether every value keeps a bound. It shows the value that is nearest to breaking it.
+
+    Args:
+        what: What was measured, with which the line begins.
+        values: The measured values. The median counts of quartiles.
+        least: The smallest value that keeps the claim, or None.
+        most: The largest value that keeps the claim, or None.
 
     >>> claim("speed", [1.5, 1.2], least=1.3)
     'MISSED speed: minimum 1.20, expected at least 1.3'
     """
-    numbers = [value.median if isinstance(value, Spread) else value for value in values]
+    numbers = [value.median if isinstance(value, Quartiles) else value for value in values]
     if not numbers:
         return f"–      {what}: nothing measured"
     if least is not None:
@@ -87,6 +93,12 @@ def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: f
 
     The upper end of the interval is compared with `most`, the lower end with `least`. If the bound lies within the
     interval, the claim is unclear.
+
+    Args:
+        what: What grows, with which the line begins.
+        fit: The fitted power law, or None if there were too few lengths.
+        most: The largest power that keeps the claim.
+        least: The smallest power that keeps the claim, or None.
 
     >>> claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3)
     'kept   growth of linear with T: T^1.05 (1.01–1.10), expected an upper end of at most 1.3'

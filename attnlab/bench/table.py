@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from attnlab.analysis.growth import Growth
-from attnlab.analysis.measure import Spread
+from attnlab.analysis.measure import Quartiles
 from attnlab.analysis.roofline import Machine
 from attnlab.bench.calls import BOTH, FORWARD
 from attnlab.bench.measuring import Measured, growths
@@ -122,10 +122,10 @@ def grows(fit: Growth | None) -> str:
     return f"{fit.exponent:.2f}{between}".replace("-", "−")
 
 
-def ratio(times: Spread) -> str:
+def ratio(times: Quartiles) -> str:
     """Format a ratio with its quartiles.
 
-    >>> ratio(Spread(1.31, 1.28, 1.4))
+    >>> ratio(Quartiles(1.31, 1.28, 1.4))
     '1.31 (1.28–1.40)'
     """
     return f"{times.median:.2f} ({times.low:.2f}–{times.high:.2f})"

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         with raised(TRAINED, progress.note):
             return _run(options, study, progress)
     except Interrupted as stopped:
-        resume = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
+        resume = resume_command(options, fresh=options.fresh and stopped.where == UNBEGUN)
         raise Interrupted(stopped.number, f"{stopped.where}; to continue: {resume}") from None
 
 
@@ -107,7 +107,7 @@ def _run(options: argparse.Namespace, study: Study, progress: Progress) -> int:
             fresh=options.fresh,
             workers=options.workers,
             progress=progress,
-            command=command(options),
+            command=repeat_command(options),
         )
     finally:
         progress.close()
@@ -121,7 +121,7 @@ def _run(options: argparse.Namespace, study: Study, progress: Progress) -> int:
     return results.code
 
 
-def command(options: argparse.Namespace) -> str:
+def repeat_command(options: argparse.Namespace) -> str:
     """Return the command that repeats a run.
 
     It is stored with the results, so an absolute path of the experiment file is reduced to the file's name.
@@ -130,7 +130,7 @@ def command(options: argparse.Namespace) -> str:
     return shlex.join(["attnlab", "run", file, *options.overrides, *(["--quick"] if options.quick else [])])
 
 
-def again(options: argparse.Namespace, fresh: bool = False) -> str:
+def resume_command(options: argparse.Namespace, fresh: bool = False) -> str:
     """Return the command that continues a stopped run.
 
     Args:

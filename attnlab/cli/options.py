@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from attnlab.cli.commands import KINDS
-from attnlab.cli.parser import Parser, number, step, whole
+from attnlab.cli.parser import Parser, integer, number, step
 
 
 def _experiment(parser: Parser) -> None:
@@ -48,8 +48,8 @@ def sample(parser: Parser) -> None:
     add("--input", metavar="TEXT", required=True, help="input of the model")
     _code_option(parser)
     _decoding_options(parser)
-    add("--best", metavar="N", type=whole, help="answers to print (from beam search, unless sampling is requested)")
-    add("--length", metavar="N", type=whole, help="symbols to continue a text with (default: one block)")
+    add("--best", metavar="N", type=integer, help="answers to print (from beam search, unless sampling is requested)")
+    add("--length", metavar="N", type=integer, help="symbols to continue a text with (default: one block)")
     add("--html", metavar="FILE.html", type=Path, help="write a page with the answers and all attention maps")
 
 
@@ -89,7 +89,11 @@ def translate(parser: Parser) -> None:
     _decoding_options(parser)
     add = parser.add_argument
     add(
-        "--batch", metavar="N", type=whole, default=32, help="maximum number of lines translated together (default: 32)"
+        "--batch",
+        metavar="N",
+        type=integer,
+        default=32,
+        help="maximum number of lines translated together (default: 32)",
     )
     words = "refuse a line that is too long (default), or truncate it"
     add("--longer", metavar="{refuse,truncate}", default="refuse", help=words)
@@ -167,9 +171,9 @@ def _code_option(parser: Parser) -> None:
 def _decoding_options(parser: Parser) -> None:
     _step_option(parser)
     add = parser.add_argument
-    add("--beam", metavar="N", type=whole, help="beam size (default: the decoder that the run was tested with)")
+    add("--beam", metavar="N", type=integer, help="beam size (default: the decoder that the run was tested with)")
     add("--penalty", metavar="A", type=number, help="length penalty: divide the beam's scores by ((5 + tokens) / 6)^A")
     add("--temperature", metavar="X", type=number, help="sample from softmax(scores / X)")
-    add("--top-k", metavar="N", type=whole, help="sample from the N most probable symbols")
+    add("--top-k", metavar="N", type=integer, help="sample from the N most probable symbols")
     add("--top-p", metavar="P", type=number, help="sample from the most probable symbols whose total probability is P")
-    add("--seed", metavar="N", type=whole, help="random seed of sampling (default: 0)")
+    add("--seed", metavar="N", type=integer, help="random seed of sampling (default: 0)")

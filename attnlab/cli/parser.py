@@ -23,7 +23,7 @@ def step(text: str) -> int | str:
     raise argparse.ArgumentTypeError(f"{text!r} must be the number of a step, best or last")
 
 
-def whole(text: str) -> int:
+def integer(text: str) -> int:
     """Parse a whole number."""
     try:
         return int(text)

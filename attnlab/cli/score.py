@@ -79,5 +79,5 @@ def printed(one: Scored) -> Table:
     for name, entry in one.metrics.items():
         value = estimate(entry, name)
         metric = one.declared[name]
-        fill(made, [metric.title, metric.format(value.mean), value.reach(metric)])
+        fill(made, [metric.title, metric.format(value.mean), value.format_interval(metric)])
     return made

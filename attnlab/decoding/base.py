@@ -64,7 +64,7 @@ class DecodeProblem(metaclass=Documented):
     """Symbol that follows `end`. It is never chosen."""
 
     def __post_init__(self):
-        at_least_one(length=self.length)
+        check_at_least_one(length=self.length)
         if isinstance(self.state, Bounded) and self.length > self.state.length:
             raise ValueError(
                 f"length={self.length} must be at most {self.state.length}, the capacity of the state; start a longer "
@@ -148,7 +148,7 @@ class Sequential(Search):
         return SearchResult(tokens[None], logs.sum()[None])
 
 
-def at_least_one(**fields: int) -> None:
+def check_at_least_one(**fields: int) -> None:
     """Raises ValueError, with the field's name, unless every value is a whole number of at least 1."""
     for name, value in fields.items():
         if not isinstance(value, Integral) or int(value) < 1:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from attnlab.decoding.base import DecodeProblem, Search, SearchResult, at_least_one
+from attnlab.decoding.base import DecodeProblem, Search, SearchResult, check_at_least_one
 
 STEEPEST = 10  # a larger penalty overflows float32 for long sequences and ranks by length only
 
@@ -42,7 +42,7 @@ class Beam(Search):
     """Number of sequences to return, at most `size`."""
 
     def __post_init__(self):
-        at_least_one(size=self.size, best=self.best)
+        check_at_least_one(size=self.size, best=self.best)
         if self.best > self.size:
             raise ValueError(f"best={self.best} must be at most size={self.size}")
         if not 0 <= self.penalty <= STEEPEST:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.decoding.base import SearchResult, Sequential, at_least_one
+from attnlab.decoding.base import SearchResult, Sequential, check_at_least_one
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Sample(Sequential):
     """Number of sequences that are drawn independently. They are sorted by score, and may be equal."""
 
     def __post_init__(self):
-        at_least_one(best=self.best, top_k=1 if self.top_k is None else self.top_k)
+        check_at_least_one(best=self.best, top_k=1 if self.top_k is None else self.top_k)
         if not 0 < self.temperature < float("inf"):
             raise ValueError(
                 f"temperature={self.temperature} must be above 0 and finite; use greedy decoding instead of 0"

@@ -11,7 +11,7 @@ from pathlib import Path
 from attnlab.documented import Documented
 from attnlab.lab.execution.artifacts import attempt
 from attnlab.lab.execution.orders import sources
-from attnlab.lab.execution.progress import unasked
+from attnlab.lab.execution.progress import default_progress
 from attnlab.lab.execution.variant import clear, run_in_order
 from attnlab.lab.execution.workers import share
 from attnlab.lab.planning.ledger import Ledger
@@ -107,7 +107,7 @@ def run(
         raise ValueError(f"{workers=} must be at least 1")
     settings.check(training=True)
     if progress is None:
-        with closing(unasked()) as progress:
+        with closing(default_progress()) as progress:
             return run(study, out, quick=quick, fresh=fresh, workers=workers, progress=progress, command=command)
     home, found = _prepared(study, out, quick, fresh, workers, progress)
     waiting = [plan for plan in found if plan.done is None]

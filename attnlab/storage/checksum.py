@@ -1,7 +1,7 @@
 """Checksums in JSON, so that a flipped bit, a changed digit, a lost row or another run's file is detected on reading.
 
-The first field of a sealed object is a sha256. It covers the owner and the object's bytes, with zeros in the place of
-the digest. The last field of a sealed row is the CRC-32 of the bytes before it, continued from the CRC-32 of the row
+The first field of an object is a sha256. It covers the owner and the object's bytes, with zeros in the place of
+the digest. The last field of a row is the CRC-32 of the bytes before it, continued from the CRC-32 of the row
 before. The checksums detect damage. They do not protect against someone who recomputes them.
 """
 
@@ -13,7 +13,7 @@ import zlib
 
 OBJECT, ROW = "sha256", "crc32"
 _BLANK = b"0" * 64
-_SEALED = re.compile(rb'\A(\{\s*"sha256": ")([0-9a-f]{64})(".*)\Z', re.DOTALL)
+_OBJECT_PATTERN = re.compile(rb'\A(\{\s*"sha256": ")([0-9a-f]{64})(".*)\Z', re.DOTALL)
 _ROW = re.compile(rb'\A(\{.*), "crc32": "([0-9a-f]{8})"\}\Z', re.DOTALL)
 _OLDER = "was altered, or written by an older attnlab"
 
@@ -33,11 +33,11 @@ def with_checksum(content: bytes, owner: bytes = b"") -> bytes:
 
 def checksum(content: bytes) -> bytes:
     """Return the sha256 in the first field of an object, as hexadecimal digits, or b"" if it has none."""
-    found = _SEALED.match(content)
+    found = _OBJECT_PATTERN.match(content)
     return found[2] if found else b""
 
 
-def is_broken(content: bytes, owner: bytes = b"") -> str | None:
+def find_damage(content: bytes, owner: bytes = b"") -> str | None:
     """Check an object that `with_checksum` wrote.
 
     Args:
@@ -47,7 +47,7 @@ def is_broken(content: bytes, owner: bytes = b"") -> str | None:
     Returns:
         What is wrong with the object, in words, or None if it is intact.
     """
-    found = _SEALED.match(content)
+    found = _OBJECT_PATTERN.match(content)
     if found is None:
         return f"the checksum {OBJECT} is missing, so the file {_OLDER}"
     if _digest(owner, found[1] + _BLANK + found[3]) != found[2]:
@@ -68,7 +68,7 @@ def row_with_checksum(row: bytes, before: bytes = b"") -> bytes:
     return row[:-1] + b', "crc32": "' + _sum(row[:-1], before) + b'"}'
 
 
-def is_row_broken(row: bytes, before: bytes = b"") -> str | None:
+def find_row_damage(row: bytes, before: bytes = b"") -> str | None:
     """Return what is wrong with a row that should follow the row (or the owner) `before`, or None if it is intact."""
     found = _ROW.match(row)
     if found is None:

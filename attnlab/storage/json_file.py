@@ -55,15 +55,31 @@ def loads(content: bytes, needed: Fields, where: str) -> JsonObject:
     return value
 
 
-def sealed(value: JsonObject, indent: int | None = None, owner: bytes = b"") -> bytes:
-    """Return `value` as JSON with a checksum and a line end."""
-    return checksum.with_checksum(encoded(dumps(value, indent)), owner) + b"\n"
+def dump_with_checksum(value: JsonObject, indent: int | None = None, owner: bytes = b"") -> bytes:
+    """Return `value` as JSON with a checksum and a line end.
+
+    Args:
+        value: The object.
+        indent: The indentation, or None for a single line.
+        owner: The owner of the file. A file of another owner is refused when it is read.
+    """
+    return checksum.with_checksum(encode_utf8(dumps(value, indent)), owner) + b"\n"
 
 
-def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> JsonObject:
-    """Parse what `sealed` returned and check its checksum. Raises FolderError, starting with `where`."""
+def load_with_checksum(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> JsonObject:
+    """Parse what `dump_with_checksum` returned and check its checksum. Raises FolderError, starting with `where`.
+
+    Args:
+        content: The bytes.
+        needed: The required fields with their types.
+        where: The start of an error message.
+        owner: The owner that was given to `dump_with_checksum`.
+
+    Returns:
+        The object without its checksum.
+    """
     value = loads(content, needed, where)
-    if wrong := checksum.is_broken(content.removesuffix(b"\n"), owner):
+    if wrong := checksum.find_damage(content.removesuffix(b"\n"), owner):
         raise FolderError(f"{where}: {wrong}")
     del value[checksum.OBJECT]
     return value
@@ -82,7 +98,7 @@ def content(path: Path) -> bytes | None:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that after a crash it has either the old or the new content. Raises FolderError."""
     with folder_errors(path):
-        write_atomically(path, content if isinstance(content, bytes) else encoded(content))
+        write_atomically(path, content if isinstance(content, bytes) else encode_utf8(content))
 
 
 def sweep(folder: Path) -> None:
@@ -90,7 +106,7 @@ def sweep(folder: Path) -> None:
     with folder_errors(folder):
         for path in folder.glob("*.part"):
             process = path.name.split(".")[-2]
-            if process.isdecimal() and not lives(int(process)):
+            if process.isdecimal() and not is_running(int(process)):
                 path.unlink(missing_ok=True)
 
 
@@ -139,12 +155,12 @@ def check_place(option: str, path: Path) -> None:
             path.unlink()
 
 
-def encoded(text: str) -> bytes:
+def encode_utf8(text: str) -> bytes:
     """Encode text as UTF-8. A lone surrogate, which JSON allows and UTF-8 does not, becomes a question mark."""
     return text.encode("utf-8", errors="replace")
 
 
-def lives(process: int) -> bool:
+def is_running(process: int) -> bool:
     """Return whether a process exists, as far as the system reports."""
     if os.name == "nt":  # on Windows, os.kill(process, 0) would end the process
         return True

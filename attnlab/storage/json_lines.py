@@ -1,4 +1,4 @@
-"""A growing file of JSON lines. Each row is sealed after the one before. A last line that a crash cut is repaired."""
+"""A growing file of JSON lines. Each checksum continues that of the row before. A line that a crash cut is repaired."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from attnlab.storage import json_file
-from attnlab.storage.checksum import ROW, is_row_broken, row_with_checksum
+from attnlab.storage.checksum import ROW, find_row_damage, row_with_checksum
 from attnlab.storage.fsync import fsync
-from attnlab.storage.json_file import Fields, FolderError, JsonObject, dumps, encoded, write_whole
+from attnlab.storage.json_file import Fields, FolderError, JsonObject, dumps, encode_utf8, write_whole
 
 FIELDS: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
 
@@ -26,20 +26,32 @@ def read(path: Path, owner: bytes) -> list[JsonObject]:
 
 
 def append(path: Path, rows: Iterable[JsonObject], owner: bytes) -> None:
-    """Append a line for each row. A last line that was cut is removed first. Raises FolderError."""
+    """Append a line for each row. A last line that was cut is removed first. Raises FolderError.
+
+    Args:
+        path: The file. It is created if it does not exist.
+        rows: The rows.
+        owner: The owner of the file, from which the checksum of the first row continues.
+    """
     with json_file.folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             last, added = _mend(file) or owner, b""
             for row in rows:
-                last = row_with_checksum(encoded(dumps(row)), last)
+                last = row_with_checksum(encode_utf8(dumps(row)), last)
                 added += last + b"\n"
             file.write(added)
             fsync(file)
 
 
 def truncate(path: Path, step: int, owner: bytes) -> None:
-    """Remove the rows after `step`. Raises FolderError if the rows of that step are missing."""
+    """Remove the rows after `step`. Raises FolderError if the rows of that step are missing.
+
+    Args:
+        path: The file.
+        step: The last step that is kept.
+        owner: The owner of the file.
+    """
     lines = _lines(path, owner)
     steps = [_row(line, str(path))["step"] for line in lines]
     kept = lines[: sum(at <= step for at in steps)]
@@ -57,7 +69,7 @@ def _lines(path: Path, owner: bytes) -> list[bytes]:
     if last and not _cut(last):
         lines.append(last)
     for n, (line, before) in enumerate(zip(lines, [owner, *lines], strict=False), 1):
-        if wrong := is_row_broken(line, before):
+        if wrong := find_row_damage(line, before):
             json_file.loads(line, FIELDS, f"{path}, line {n}")
             raise FolderError(f"{path}, line {n}: {wrong}")
     return lines

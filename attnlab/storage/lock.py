@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from attnlab.storage.json_file import FolderError, folder_errors, lives
+from attnlab.storage.json_file import FolderError, folder_errors, is_running
 
 HELD = (errno.EWOULDBLOCK, errno.EACCES)  # the error numbers if another process has the lock
 
@@ -87,7 +87,7 @@ def _holder(file: TextIO) -> str:
     """Return what the lock's holder wrote. A process that has just taken the lock gets a second to write it."""
     for _ in range(20):
         found = re.match(r"process (\d+) on ", words := _words(file))
-        if found and lives(int(found[1])):
+        if found and is_running(int(found[1])):
             return words
         time.sleep(0.05)
     return _words(file) or "another process"

@@ -45,6 +45,11 @@ def averaged(train: Train, state: State, step: int) -> PyTree:
 
     This is the mean if there is one, the best model if best models are restored and the lane has one, and otherwise the
     last model.
+
+    Args:
+        train: The training configuration.
+        state: The state of all lanes after `step`.
+        step: The number of steps so far.
     """
     if state.best_model is not None:
         return where_lane(jnp.isfinite(state.best), state.best_model, state.model)

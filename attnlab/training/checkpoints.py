@@ -77,7 +77,7 @@ class Checkpoints:
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
     def save(self, step: int, state: PyTree, facts: JsonObject, selection_score: float | None = None) -> None:
-        """Write a checkpoint, completely or not at all, then remove those that need not be kept.
+        """Writes a checkpoint, completely or not at all, then remove those that need not be kept.
 
         Checkpoints of later steps are removed too: they exist only if they could not be used and training continued
         from an earlier one. The data is flushed to the disk when this returns.
@@ -112,7 +112,7 @@ class Checkpoints:
             raise CheckpointError(f"checkpoint {final} could not be written: {error.strerror or error}") from error
 
     def check_room(self, state: PyTree, more: int = 1) -> None:
-        """Raise CheckpointError if the disk has no room for `more` further checkpoints of that state."""
+        """Raises CheckpointError if the disk has no room for `more` further checkpoints of that state."""
         needed = more * (size(state) + OVERHEAD)
         existing = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(existing).free
@@ -124,7 +124,7 @@ class Checkpoints:
             )
 
     def restore(self, target: PyTree) -> tuple[int, PyTree, JsonObject] | None:
-        """Restore the newest checkpoint that passes verification.
+        """Restores the newest checkpoint that passes verification.
 
         A damaged checkpoint is reported to `note` and skipped.
 
@@ -184,14 +184,14 @@ class Checkpoints:
         return state_files.read(folder, target), found["facts"]
 
     def _drop(self, step: int) -> None:
-        """Remove a checkpoint. It is renamed first, so that a crash leaves it complete or gone."""
+        """Removes a checkpoint. It is renamed first, so that a crash leaves it complete or gone."""
         path, going = self.folder / str(step), self.folder / f".{step}.going"
         if path.exists():
             path.rename(going)
             _remove(going)
 
     def sweep(self) -> None:
-        """Remove what a crash left partly written or partly removed. Raises OSError."""
+        """Removes what a crash left partly written or partly removed. Raises OSError."""
         if self.folder.is_dir():
             for path in [*self.folder.glob(".*.growing"), *self.folder.glob(".*.going")]:
                 _remove(path)

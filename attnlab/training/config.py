@@ -154,7 +154,7 @@ class Train(metaclass=Documented):
                 raise ValueError(f"train.seeds={self.seeds} must be in 0 … 2³²−1")
 
     def _check_kinds(self) -> None:
-        """Check the type of every value, so that later comparisons cannot fail with a message that names no field."""
+        """Checks the type of every value, so that later comparisons cannot fail with a message that names no field."""
         for name in (*COUNTS, *COUNTS_OR_NONE):
             _whole(name, getattr(self, name), getattr(self, name))
         for name in ("weight_decay", "clip", *BETAS, *SHARES):

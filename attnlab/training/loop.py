@@ -55,7 +55,7 @@ def fit(
     progress: Progress,
     limit: int | None = 512,
 ) -> Fitted:
-    """Train every lane to its last step, starting from the newest checkpoint if there is one.
+    """Trains every lane to its last step, starting from the newest checkpoint if there is one.
 
     A lane that diverges keeps the values that it had before the diverging step. The step and the non-finite quantity
     are reported to `progress`.
@@ -123,7 +123,7 @@ class _Watch:
 
     @contextmanager
     def dispatch(self, count: int) -> Iterator[None]:
-        """Time one dispatch of `count` steps."""
+        """Times one dispatch of `count` steps."""
         ready, compiled = time.perf_counter(), self.trainer.compile_seconds
         yield
         compiling = self.trainer.compile_seconds - compiled
@@ -188,7 +188,7 @@ def _shown(state: State) -> np.ndarray:
 
 
 def _check_room(train: Train, checkpoints: Checkpoints, state: State, step: int) -> None:
-    """Raise CheckpointError if the disk will be full before the last step."""
+    """Raises CheckpointError if the disk will be full before the last step."""
     ahead = [*range(step - step % train.save_every + train.save_every, train.steps, train.save_every), train.steps]
     if step < train.steps:
         # One more than are kept, because the next is written before an old one is dropped. The scores decrease with
@@ -214,7 +214,7 @@ def _named(state: State, names: list[str]) -> list[str | None]:
 
 
 def _evaluate(trainer: Trainer, state: State, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
-    """Evaluate every lane on the validation data, and add the metrics to its row."""
+    """Evaluates every lane on the validation data, and add the metrics to its row."""
     scores = trainer.evaluate(state.model, "valid", limit)
     for row, score in zip(rows, scores, strict=True):
         row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}

@@ -15,7 +15,7 @@ from pathlib import Path
 import jax
 from jaxtyping import PyTree
 
-from attnlab.storage.checksum import is_broken, with_checksum
+from attnlab.storage.checksum import find_damage, with_checksum
 from attnlab.storage.fsync import fsync, fsync_folder
 from attnlab.storage.json_file import JsonObject
 
@@ -34,7 +34,7 @@ class DamagedError(CheckpointError):
 
 
 def write(folder: Path, manifest: JsonObject) -> None:
-    """Write the manifest of a folder.
+    """Writes the manifest of a folder.
 
     When this returns, every file in the folder is described and flushed to the disk.
     """
@@ -58,7 +58,7 @@ def read(folder: Path) -> JsonObject:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ValueError("it is a pipe or a device")
         content = path.read_bytes()
-        if wrong := is_broken(content):
+        if wrong := find_damage(content):
             raise ValueError(wrong)
         found = json.loads(content)
         if not isinstance(found, dict):
@@ -79,7 +79,7 @@ def read(folder: Path) -> JsonObject:
 
 
 def verify(folder: Path, step: int, identity: dict[str, str], target: PyTree) -> JsonObject:
-    """Verify a checkpoint and return its manifest.
+    """Verifies a checkpoint and return its manifest.
 
     Args:
         folder: The folder of the checkpoint.
@@ -120,7 +120,7 @@ def described(tree: PyTree) -> dict[str, list]:
 
 
 def _kind(leaf: object) -> str:
-    """Describe a leaf in words, for example "float32 [8, 8]"."""
+    """Describes a leaf in words, for example "float32 [8, 8]"."""
     return f"{leaf[1]} {leaf[0]}" if isinstance(leaf, list) and len(leaf) == 2 else "missing"
 
 

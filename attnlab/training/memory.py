@@ -18,7 +18,7 @@ class OutOfMemoryError(Exception):
 
 @contextmanager
 def fitting(train: Train, doing: str) -> Iterator[None]:
-    """Convert memory errors of JAX and numpy into an OutOfMemoryError.
+    """Converts memory errors of JAX and numpy into an OutOfMemoryError.
 
     Args:
         train: The training configuration, whose values the message names.

@@ -22,7 +22,7 @@ class Steps(NamedTuple):
 
 
 def stack_steps(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes], count: int) -> Steps:
-    """Stack the batches of several steps.
+    """Stacks the batches of several steps.
 
     Args:
         rows: The batch of each step, with arrays [lanes, B, ...].

@@ -108,7 +108,7 @@ def step(
     kind: Int[Array, ""] | int = 0,
     shapes: Sequence[Shapes] = ({},),
 ) -> tuple[State, dict[str, Array]]:
-    """Update a lane on one batch.
+    """Updates a lane on one batch.
 
     If the loss, the gradient or the new model is not finite, the lane keeps the values that it had before the step. A
     lane that diverged or stopped earlier keeps its model, too. Other lanes are not affected.
@@ -196,7 +196,7 @@ def _squares(tree: PyTree) -> Float[Array, " n"]:
 def gradients(
     loss: Callable, accumulate: int, shape: Shapes, model: PyTree, batch: dict[str, Array], key: PRNGKeyArray
 ):
-    """Compute the loss, the metrics and the gradient of a batch.
+    """Computes the loss, the metrics and the gradient of a batch.
 
     The batch is first cut to `shape`. An array that is not named there is used whole. The batch is then split into
     `accumulate` equal parts, which are computed one after another and averaged.

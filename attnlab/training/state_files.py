@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def in_utf8(folder: Path) -> Iterator[Path]:
-    """Yield an absolute path of the folder that is valid in UTF-8, as tensorstore encodes every path.
+    """Yields an absolute path of the folder that is valid in UTF-8, as tensorstore encodes every path.
 
     In an ASCII or Latin-1 locale, or for a name that is not valid UTF-8, the plain path would name another folder or
     none. The folder is then opened and named by its file descriptor.
@@ -49,7 +49,7 @@ def in_utf8(folder: Path) -> Iterator[Path]:
 
 
 def write(folder: Path, state: PyTree) -> None:
-    """Write the arrays of a state to a folder. Raises OSError."""
+    """Writes the arrays of a state to a folder. Raises OSError."""
     import orbax.checkpoint as ocp  # the import takes seconds, and only reading and writing need it
 
     # Errors of orbax's threads are raised here. The threads also print long tracebacks, which are suppressed.

@@ -14,7 +14,7 @@ from attnlab.training.state import State
 
 
 def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pretraining_steps: int = 0) -> State:
-    """Update the early-stopping state of all lanes after an evaluation.
+    """Updates the early-stopping state of all lanes after an evaluation.
 
     A lane stops if it reaches `train.target`, or if it has no new best score for `train.patience` evaluations. A value
     that is NaN never counts as a new best. If best models are restored, a model that is as good as the best or better

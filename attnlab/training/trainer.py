@@ -56,7 +56,7 @@ class Trainer:
     """The peak memory of a training dispatch in bytes, as estimated by the compiler. None before the first dispatch."""
 
     @cached_property
-    def spread(self) -> Devices | None:
+    def sharding(self) -> Devices | None:
         """The sharding of lanes and batches over the devices, or None for a single device."""
         return devices(len(self.train.lanes), self.train.batch_size * self.train.accumulate, self.devices)
 
@@ -108,7 +108,7 @@ class Trainer:
         return found
 
     def advance(self, state: lane.State, steps: Steps, count: int):
-        """Run `count` steps of every lane in one dispatch.
+        """Runs `count` steps of every lane in one dispatch.
 
         Args:
             state: The state of all lanes. Its buffers are donated and cannot be used afterwards.
@@ -123,9 +123,9 @@ class Trainer:
         """
         batches, compiler = steps.batches, partial(jax.jit, donate_argnums=0)
         with fitting(self.train, "training"):
-            if self.spread is not None:
-                state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
-                compiler = partial(compiler, out_shardings=(self.spread.lanes, self.spread.whole))
+            if self.sharding is not None:
+                state, batches = jax.device_put((state, batches), (self.sharding.lanes, self.sharding.batches))
+                compiler = partial(compiler, out_shardings=(self.sharding.lanes, self.sharding.whole))
             arguments = state, batches, steps.kind, np.int32(count)
             if (key := _key("train", batches)) not in self.compiled:
                 advance = _advance(self.problem.loss, self.train, steps.shapes)
@@ -139,7 +139,7 @@ class Trainer:
     def evaluate(
         self, model: PyTree, part: str, limit: int | None = None, decoder: object = None
     ) -> list[dict[str, float]]:
-        """Evaluate the model of every lane on one part of the data.
+        """Evaluates the model of every lane on one part of the data.
 
         Args:
             model: The models of all lanes, each array with a leading axis of lanes.
@@ -189,7 +189,7 @@ class Trainer:
 
     @contextmanager
     def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:
-        """Announce that a program is compiled, and record how long it takes."""
+        """Announces that a program is compiled, and record how long it takes."""
         announcement = f"{PROGRAMS.get(what, what)} ({_sizes(batches, 2 if what == 'train' else 0)})"
         self.announce(announcement)
         began = time.perf_counter()
@@ -205,7 +205,7 @@ def _key(what: str, batches: PyTree) -> tuple:
 
 
 def _sizes(batches: PyTree, leading: int) -> str:
-    """Describe the sizes of a batch, without its first `leading` axes (steps and lanes).
+    """Describes the sizes of a batch, without its first `leading` axes (steps and lanes).
 
     >>> _sizes({"source": np.zeros((32, 24)), "target": np.zeros((32, 12)), "label": np.zeros(32)}, 0)
     'batch 32, 24 and 12 tokens'

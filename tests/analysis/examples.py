@@ -35,7 +35,7 @@ class Sum(Recurrent):
 
 @dataclass(frozen=True)
 class Late(Sum):
-    """Off by one where several tokens come at once: the token itself is left out."""
+    """Off by one if several tokens come at once: the token itself is left out."""
 
     def near(self, block):
         pairs = jnp.asarray(block.pairs)
@@ -71,7 +71,7 @@ class Leaky(Sum):
 
 @dataclass(frozen=True)
 class Mean(Whole):
-    """y = q·w times the mean of the values seen: looks at everything at once, and does not decode."""
+    """y = q·w times the mean of the values. It needs all tokens at once and does not decode."""
 
     @property
     def learned(self):

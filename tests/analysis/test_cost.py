@@ -49,7 +49,7 @@ def test_declared_trip_counts_are_used():
     assert cost.flops(loop, x, n) == 12  # of unknown length
 
     def said(x, n):
-        inner = lambda _, x: loop(x + 1, n)  # what a loop says is not said of the loops in it
+        inner = lambda _, x: loop(x + 1, n)  # the trip count of a loop does not apply to loops inside it
         with annotate_trip_counts([5], 2):
             return jax.lax.fori_loop(0, n, inner, x)
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from attnlab.analysis import measure
-from attnlab.analysis.measure import Program, Spread
+from attnlab.analysis.measure import Program, Quartiles
 
 
 def test_timings_alternate_after_a_warm_up_round():
@@ -28,7 +28,7 @@ def test_costs_of_a_compiled_program():
 
 def test_ratios_are_computed_per_round():
     # The machine slows tenfold from turn to turn; the ratio stays.
-    assert measure.times_faster([1.0, 10.0, 100.0], [2.0, 20.0, 200.0]) == Spread(2.0, 2.0, 2.0)
+    assert measure.times_faster([1.0, 10.0, 100.0], [2.0, 20.0, 200.0]) == Quartiles(2.0, 2.0, 2.0)
 
 
 def test_hardware_of_this_machine():

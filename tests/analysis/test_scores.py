@@ -1,4 +1,4 @@
-"""The scores inside a model: softmax of them is its map, wherever and whatever they are."""
+"""The scores inside a model: their softmax is its attention map."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ PAIR = (SOURCE, TARGET, SOURCE != 0, TARGET != 0)
 
 
 def look(mechanism, q, k, mask=Full(), **given):
-    """The scores of a call, compiled whole."""
+    """The scores of a compiled call."""
     return np.asarray(jax.jit(lambda q, k, given: call_scores(mechanism, q, k, mask, **given))(q, k, given))
 
 
@@ -96,7 +96,7 @@ def test_masked_scores_are_minus_infinity():
     found = look(Linear(), q, k, Causal(), keep=keep)
     np.testing.assert_array_equal(np.isneginf(found), ~(np.tril(np.ones((4, 4), bool)) & keep[:, None] & keep))
     fewer = look(Softmax(), q[:2], k, KeyPadding(keep) & Causal())
-    # Fewer queries than keys stand at the end.
+    # If there are fewer queries than keys, they are the last tokens.
     np.testing.assert_array_equal(np.isneginf(fewer), ~(np.tril(np.ones((4, 4), bool))[2:] & keep))
 
 

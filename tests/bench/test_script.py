@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from attnlab.analysis.growth import Growth, growth
-from attnlab.analysis.measure import Program, Spread
+from attnlab.analysis.measure import Program, Quartiles
 from attnlab.bench.script import claim, claim_growth, options, place
 
 SCRIPTS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
 
 
 def test_a_claim_is_checked_by_its_worst_value():
-    assert claim("x", [Spread(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: minimum 1.40, expected at least 1.3"
+    assert claim("x", [Quartiles(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: minimum 1.40, expected at least 1.3"
     assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: maximum 1.20")
     assert claim("x", [], least=1) == "–      x: nothing measured"
     assert claim("x", [float("nan")], least=1).startswith("MISSED")

@@ -67,7 +67,7 @@ class Child:
             time.sleep(GLANCE)
         return True
 
-    def lives(self, seconds: float) -> bool:
+    def survives(self, seconds: float) -> bool:
         """Let it run for so long; False where it ended before that."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and self.process.poll() is None:

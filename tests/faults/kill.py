@@ -78,7 +78,7 @@ def _comes(child: Child, aim: str, whole: Uninterrupted, out: Path, rng: np.rand
         seen.update(path.name for path in saving(out) if path.name.endswith(".growing"))
         return len(seen) > wanted
 
-    return child.meets(growing) and child.lives(rng.random() * whole.save)
+    return child.meets(growing) and child.survives(rng.random() * whole.save)
 
 
 def _fell(out: Path, last: str) -> str:

@@ -49,7 +49,7 @@ def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
             yield MISSED
             return
         child.hit(number)
-        hasty = aim == "twice" and child.lives(rng.random() * 0.2) and not child.said("compiled the training step")
+        hasty = aim == "twice" and child.survives(rng.random() * 0.2) and not child.said("compiled the training step")
         if hasty:
             child.hit(number)
         code, lines = child.end(), child.lines() or [""]

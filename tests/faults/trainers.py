@@ -43,7 +43,7 @@ def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
             # Else it might be done before the second has begun.
             first.hit(signal.SIGSTOP)
         else:
-            first.lives(rng.random() * APART)
+            first.survives(rng.random() * APART)
         with Child(command(out), home / "second", whole.cache) as second:
             first.meets(lambda: second.process.poll() is not None)
             first.hit(signal.SIGCONT)
@@ -53,7 +53,7 @@ def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
                 return
             _check_refused(loser, winner)
             yield "met in training" if late else "met at the start"
-            taken = killed and winner.meets(lambda: winner.said("saved at step")) and winner.lives(rng.random())
+            taken = killed and winner.meets(lambda: winner.said("saved at step")) and winner.survives(rng.random())
             if taken:
                 winner.hit(signal.SIGKILL)
                 winner.end()

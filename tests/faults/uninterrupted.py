@@ -62,7 +62,7 @@ class Uninterrupted:
             "test": (last, self.tested - self.at(last)),
             "end": (last, self.ended - self.at(last)),
         }[aim]
-        return (not words or child.meets(lambda: child.said(words))) and child.lives(rng.random() * seconds)
+        return (not words or child.meets(lambda: child.said(words))) and child.survives(rng.random() * seconds)
 
     def compare(self, out: Path) -> None:
         """Raise Fault, naming the first of what differs, where a run was not the same, or left something behind."""

@@ -1,4 +1,4 @@
-"""What the contract suite feeds to any mechanism, whatever extras it declares, and how it calls it.
+"""The inputs of the contract suite for any mechanism and its extra inputs, and how it calls a mechanism.
 
 Calls are compiled whole, over a few shapes, and their masks are arrays of data: one program serves many cases. What
 goes in and comes out is numpy's, so that cutting and comparing compile nothing. Tests of one mechanism run in one

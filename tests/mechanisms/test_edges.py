@@ -58,7 +58,7 @@ def test_an_edge_list_equals_its_dense_mask_with_gradients(name, adjacency, seed
     )
 
 
-# Two maps around another: one tells places by itself, one as the other does.
+# Two feature maps around another: one depends on positions itself, one if the inner map does.
 ORDERED = SMALL | {
     "cosformer": Linear(feature=Cosformer(length=N)),
     "turned": Linear().with_rotary(Rotary()),
@@ -131,7 +131,7 @@ def test_with_fewer_queries_than_keys_positions_are_required():
     adjacency[mask.query, mask.key] = True
     found = mechanism.attend(q, k, v, mask, i=i)
     near(found, mechanism.attend(q, k, v, Edges(adjacency), i=i), EXACT)
-    # Traced positions, and those that stand there twice, are looked up pair by pair.
+    # Traced and repeated positions are looked up pair by pair.
     near(jax.jit(lambda i: mechanism.attend(q, k, v, mask, i=i))(i), found, EXACT)
     twice = np.array([4, 4])
     near(mechanism.attend(q, k, v, mask, i=twice), mechanism.attend(q, k, v, Edges(adjacency), i=twice), EXACT)

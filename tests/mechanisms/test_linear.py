@@ -76,7 +76,7 @@ def test_one_sum_over_keys_equals_all_pairs(name):
     mechanism = Linear(feature=FEATURES[name])
     q, k, v, extra = inputs(mechanism, 5, 9)
     keep = jnp.array([1, 0, 1, 1, 1, 0, 1, 1, 1], bool)
-    # The same mask, told as a product of rows and columns, and as pairs.
+    # The same mask as a product of rows and columns, and as pairs.
     near(
         attend(mechanism, q, k, v, KeyPadding(keep), **extra),
         attend(mechanism, q, k, v, KeyPadding(keep) & Window(99, 99), **extra),
@@ -103,7 +103,7 @@ def test_many_features_are_computed_for_some_rows_at_a_time(mechanism):
     def both(mask):
         return jax.value_and_grad(lambda *x: jnp.sin(mechanism.attend(*x, mask)).sum(), (0, 1, 2))(q, k, v)
 
-    # The same mask, told as a product of rows and columns, and as pairs.
+    # The same mask as a product of rows and columns, and as pairs.
     pieces, pairs = (jax.tree.leaves(both(mask)) for mask in (KeyPadding(keep), KeyPadding(keep) & Window(9999, 9999)))
     for one, other in zip(pieces, pairs, strict=True):
         near(one, other, 1e-11 * np.abs(other).max())
@@ -140,7 +140,7 @@ def test_a_pair_kernel_equals_the_product_of_features(feature, normalise):
     def with_gradients(f):
         return jax.jit(jax.value_and_grad(lambda *x: jnp.sin(f(*x)).sum(), (0, 1, 2, 3)))(q, k, v, extra)
 
-    # A state that is asked for is made of features; its pairs are of the kernel.
+    # A requested state consists of features; pairs are weighted by the kernel.
     def decoded(q, k, v, extra):
         state = mechanism.start(T, WIDTH, WIDTH)
         y, state = mechanism.extend(state, q[:140], k[:140], v[:140], keep=keep[:140], segment=segment[:140], **extra)
@@ -200,7 +200,7 @@ def test_the_map_has_no_more_rank_than_the_feature_map_dimensions_and_softmax_ha
     assert np.linalg.matrix_rank(weights(mechanism, q, k), rtol=NOISE) == M
     # Spread out, since of close keys softmax has singular values below the noise.
     assert np.linalg.matrix_rank(weights(Softmax(), 3 * q, 3 * k), rtol=NOISE) == T
-    # Causal maps are triangular and of full rank: their blocks off the diagonal tell.
+    # Causal maps are triangular and of full rank. Only their off-diagonal blocks have a lower rank.
     map_ = np.asarray(weights(mechanism, q, k, Causal()))
     assert np.linalg.matrix_rank(map_, rtol=NOISE) == T
     if M < T // 2:
@@ -330,7 +330,7 @@ def test_cosformer_beyond_its_length():
     longer = mechanism.sized(5)
     assert longer.feature == Cosformer(length=5)
     assert np.isfinite(causal(longer, q, k, v)).all()
-    # More queries than keys stand before the first key: only distances matter.
+    # More queries than keys have positions before the first key: only distances matter.
     assert np.isfinite(attend(mechanism, q[:4], k[:2], v[:2])).all()
     assert not np.any(attend(mechanism, q[:4], k[:0], v[:0]))
     # Segments begin anew, so that five tokens have positions.

@@ -53,7 +53,7 @@ def test_it_is_its_definition():
 def test_a_key_equal_to_its_query_has_the_published_weight():
     """‖q‖ = √K = 8: a score of 8 with itself and of 0 with 30 keys at right angles, e⁸ / (e⁸ + 30)."""
     q = 8.0 * np.eye(64)[:1]
-    k = 50.0 * np.eye(64)[:31]  # so long that ε is nothing beside it
+    k = 50.0 * np.eye(64)[:31]  # so long that ε is negligible
     always = Reformer(buckets=2, rounds=64)  # of two buckets, one is shared in one round at least
     found = attend(always, q, k, np.eye(31))
     np.testing.assert_allclose(found[0, 0], 2980.957987 / 3010.957987, rtol=1e-6)
@@ -97,7 +97,7 @@ def test_heads_with_uneven_buckets_are_independent(sorting):
     """Side by side they take as many rounds as the one that takes most."""
     mechanism = Reformer(buckets=8, rounds=2, block=4)
     q, k, v = (jnp.stack(x) for x in zip(*(inputs(mechanism, 40, seed=n)[:3] for n in range(3)), strict=True))
-    # All of one head stand in one bucket; of another, nearly so.
+    # All tokens of one head are in one bucket, and nearly all of another.
     near_one = lambda x: x.at[0].set(x[0, :1]).at[1].add(4.0)
     q, k, target = near_one(q), near_one(k), jax.random.normal(jax.random.key(1), v.shape)
     rounds = [[len(np.unique(mechanism._hash(x)[:, 0])) for x in (q[n], k[n])] for n in range(3)]
@@ -167,7 +167,7 @@ def test_the_default_number_of_buckets_grows_with_length():
     assert Reformer(block=16).sized(512).buckets == 32
     for named in (Reformer(buckets=4), Reformer(block=None)):
         assert named.sized(4096) == named
-    # Not told how long its sequences are, it has as many as for short ones, at every length.
+    # Without a length, it has as many buckets as for short sequences, at every length.
     x = np.random.default_rng(0).standard_normal((4096, 8))
     assert set(np.unique(Reformer()._hash(jnp.asarray(x)))) == set(range(8))
 

@@ -75,7 +75,7 @@ def test_known_positions_beyond_the_length_are_refused_in_every_form(make):
         mechanism.weights(
             *map(jnp.asarray, (q, k)), jnp.ones((4, 4), bool), i=np.arange(4), j=np.arange(4) + 17, **learned
         )
-    # A key that none sees may stand before the first position.
+    # A masked key may have a position before the first.
     seen = mechanism.attend(q, k, v, KeyPadding(np.arange(4) > 0), i=np.arange(4), j=np.arange(4) - 1, **learned)
     assert np.isfinite(seen).all()
     for own in (None, 2):
@@ -95,7 +95,7 @@ def test_rows_beyond_the_length_are_accepted_if_positions_are_within(block):
     near(padded[keep], causal(mechanism, q[keep], k[keep], v[keep], **learned))
     packed = causal(mechanism, q, k, v, segment=segment, **learned)
     near(packed[3:], causal(mechanism, q[3:], k[3:], v[3:], **learned))
-    # Padding may stand anywhere, and is known to.
+    # Padding may have any position.
     i, learned = np.where(keep, np.cumsum(keep) - 1, 99), jax.tree.map(jnp.asarray, learned)
     near(mechanisms.causal(mechanism, q, k, v, i=i, keep=keep, **learned)[keep], padded[keep])
 

@@ -77,7 +77,7 @@ def test_invalid_sizes_are_refused(name):
 
 
 def visited(mechanism, T, block):
-    """Pairs of blocks met under a causal mask."""
+    """Pairs of blocks that are visited under a causal mask."""
     place = np.arange(T, dtype=np.int32)
     ways = plan_blocks([Rule(Causal(), place, place), Rule(mechanism.pattern, place, place)], T, T, block, block)
     if isinstance(ways, PanelSchedule):
@@ -167,7 +167,7 @@ def test_gathering_keys_around_a_center_equals_all_pairs(score):
         loss = lambda q, k, v, learned: jnp.sin(mechanism.attend(q, k, v, mask, bias=bias, **learned)).sum()
         return jax.value_and_grad(loss, (0, 1, 2, 3))(q, k, v, learned)
 
-    # The same mask, told as a product of rows and columns, and as pairs.
+    # The same mask as a product of rows and columns, and as pairs.
     fetched, pairs = (both(mask, jnp.float64(0.1)) for mask in (KeyPadding(keep), KeyPadding(keep) & Window(999, 999)))
     near(fetched, pairs, 1e-11)
     assert mechanism.cost(T, S, 4, 4).flops < mechanism.cost(T, S, 4, 4, block=T).flops / 4

@@ -82,7 +82,7 @@ def test_it_has_a_fixed_length_and_can_be_resized(mechanism):
     with pytest.raises(ValueError, match="supports positions 0 … 11, got 0 … 12"):
         mechanism.attend(q[:3], k[:3], v[:3], j=j, **learned)
     assert np.isnan(attend(mechanism, q[:3], k[:3], v[:3], j=j, **learned)).all()
-    # What is masked may stand anywhere.
+    # Masked tokens may have any position.
     near(
         attend(mechanism, q[:3], k[:3], v[:3], Window(3, 3), j=j, **learned),
         attend(mechanism, q[:3], k[:2], v[:2], Window(3, 3), i=jnp.arange(3), j=j[:2], **learned),

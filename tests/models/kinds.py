@@ -1,4 +1,4 @@
-"""The mechanisms, of which one of each kind is tried by default and the others where slow tests are asked for."""
+"""The mechanisms. One of each kind is tested by default, and the others with the slow tests."""
 
 import pytest
 

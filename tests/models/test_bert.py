@@ -36,7 +36,7 @@ def test_it_classifies_and_predicts_masked_words_without_effect_of_padding(field
     # One place twice, another once.
     np.testing.assert_allclose(words[0], words[2], atol=1e-6)
     assert np.abs(words[0] - words[1]).max() > 1e-3
-    # To both sides: a word reaches the places before it and behind it.
+    # In both directions: a word affects the positions before and after it.
     for at in (0, 3):
         assert np.abs(both(model, TOKENS.at[at].set(8), None)[1][0] - words[0]).max() > 1e-4
 
@@ -62,7 +62,7 @@ def test_its_map_has_a_row_for_the_class_token():
     seen = attention_maps(filled(config, SHAPE), TOKENS, KEEP)["encoder"]
     assert seen.shape == (1, 2, 6, 6)
     np.testing.assert_allclose(seen[0, :, 0].sum(axis=1), 1, atol=1e-5)
-    # In front of the four words, and nobody sees the padding behind them.
+    # It is in front of the four words, and the padding after them is masked.
     assert seen[..., :5, :5].min() > 0
     assert not np.any(seen[..., 5])
 

@@ -88,7 +88,7 @@ def test_a_class_token_that_cannot_attend_to_every_word_is_refused(mechanism):
         ValueError, match=rf"model.pool=token is not .*{type(mechanism).__name__}.* all 40 positions; .*pool=mean"
     ):
         jax.eval_shape(lambda: config.create(jax.random.key(0), LONG))
-    # Of each position, or of the mean, none is asked.
+    # This is not required with a class per position, or with the mean.
     for fields, shape in (({"pool": "mean"}, LONG), ({}, FRAMES)):
         jax.eval_shape(lambda config=replace(config, **fields), shape=shape: config.create(jax.random.key(0), shape))
 

@@ -17,7 +17,7 @@ SMALL = {"width": 6, "feedforward": 5}
 
 @jax.jit
 def forms(model):
-    """The whole with two contents of the padding, with padding in front, and token by token."""
+    """The parallel form with two contents of the padding and padding in front, and decoding token by token."""
     whole = jax.vmap(lambda tokens: model(tokens, TOKENS != 0))(jnp.stack([TOKENS, TOKENS.at[6].set(7)]))
     step = lambda state, token: model.step(state, token)[::-1]
     turned = jnp.roll(TOKENS, 1)

@@ -64,7 +64,7 @@ def test_an_anchor_on_a_grid_cell_has_its_position_encoding(height, width):
     found, _ = model.queries(height / 4, width / 4)
     (there,) = np.asarray(model.encoder.position.add(jnp.zeros((40, 8)), jnp.arange(40)))[None, 1 * 6 + 2]
     np.testing.assert_allclose(found, np.tile(there, (5, 1)), atol=1e-5)
-    # As DETR tells the second row of its rows, and the third column of six.
+    # The encoding of DETR for its second row, and its third column of six.
     rows = -(-height // 4)
     y, x = 2 * np.pi * 2 / (rows + 1e-6), 2 * np.pi * 3 / (6 + 1e-6)
     told = [f(at / speed) for at in (y, x) for speed in (1, 100) for f in (np.sin, np.cos)]

@@ -45,11 +45,11 @@ def test_padding_has_no_effect(mechanism):
 
 
 def test_the_class_token_has_no_position_and_is_attended_to():
-    # Where no order is told, the first of seven is one of the seven.
+    # Without positions, the first of seven is one of the seven.
     plain = made(7, position=Position())
     whole = read(plain, np.concatenate([FIRST[None], X]), None, None)
     np.testing.assert_allclose(read(plain, X, None, FIRST), whole, rtol=2e-5, atol=2e-6)
-    # Where it is told, the others keep their places, and the new one gets nothing added.
+    # With positions, the others keep theirs, and nothing is added to the new one.
     for position in (Sinusoidal(), Rotary(), Floater()):
         told = made(7, position=position)
         a, b = read(told, X, None, FIRST), read(told, X, None, FIRST[::-1])

@@ -46,7 +46,7 @@ def test_it_is_registered():
 
 @jax.jit
 def forms(model):
-    """The whole, with two contents of the padding, and token by token."""
+    """The parallel form with two contents of the padding, and decoding token by token."""
     whole = jax.vmap(lambda tokens: model(tokens, TOKENS != 0))(jnp.stack([TOKENS, TOKENS.at[4].set(7)]))
     step = lambda state, token: model.step(state, token)[::-1]
     return whole, jax.lax.scan(step, model.start(len(TOKENS)), TOKENS)[1]

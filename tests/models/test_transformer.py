@@ -287,7 +287,7 @@ def test_a_shared_embedding_needs_a_shared_vocabulary():
     assert count(two) - count(shared) == 9 * 8
     model = filled(Transformer(**SMALL, shared=True), shape)
     table = gradients(model).target.table[...]
-    # 3 stands in the source alone, 1 in the target alone, 7 in neither.
+    # 3 occurs only in the source, 1 only in the target, 7 in neither.
     assert np.abs(table[3]).max() > 0 < np.abs(table[1]).max()
     np.testing.assert_array_equal(table[7], 0)
     with pytest.raises(ValueError, match=r"model\.shared=True needs one vocabulary for both sides"):

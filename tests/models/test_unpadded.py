@@ -1,4 +1,4 @@
-"""Of a sequence without padding a model makes the same whether it is told so or not."""
+"""A model computes the same for a sequence without padding, with and without a mask."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Networks for tests: with parameters at once, and trained until a handful of sequences is known by heart."""
+"""Networks for tests: initialised, and trained until they overfit a few sequences."""
 
 import jax
 import numpy as np

@@ -73,7 +73,7 @@ def test_cross_attention_takes_a_memory_of_any_length_and_ignores_its_padding(me
 
 
 def test_queries_of_cross_attention_have_their_own_positions():
-    """A window around the query sees the same keys whether a target is read whole or symbol by symbol."""
+    """A window around the query sees the same keys in parallel and when decoding."""
     from attnlab.ops.mask import Window
 
     module, x = made(Softmax())

@@ -20,7 +20,7 @@ from attnlab.ops.score import gat
 
 @dataclass(frozen=True)
 class Given(Pairwise):
-    """Weights of one, whatever a node is."""
+    """Weights of one for all nodes."""
 
     traits = Traits(edges=True)
 

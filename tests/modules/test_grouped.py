@@ -44,7 +44,7 @@ def x(T=5):
 
 
 def one_that(has):
-    """The first mechanism that has what is asked of it, nothing being fixed by head."""
+    """The first mechanism with the requested property and without constants per head."""
     return [name for name, each in MECHANISMS.items() if has(each) and each.traits.decodes and not each.heads(HEADS)][
         :1
     ]

@@ -44,7 +44,7 @@ def test_a_query_attends_to_all_queries_and_the_whole_memory():
 
 
 def test_equal_queries_without_positions_stay_equal():
-    """What tells them apart is the place alone."""
+    """They differ only by position."""
     x, memory = np.tile(normal(1, 8), (Q, 1)), normal(S, 8, seed=2)
     same, _ = ask(layer(), x, np.zeros_like(x), memory, WHERE)
     np.testing.assert_allclose(same[0], same[1], atol=1e-6)
@@ -94,7 +94,7 @@ def test_an_anchor_has_the_encoding_of_its_grid_cell():
     place, points = anchors(float(rows), float(columns))
     told = lambda *angles: [f(at / speed) for at in angles for speed in (1, 100) for f in (np.sin, np.cos)]
     np.testing.assert_allclose(place, [told(1, 2), told(3, 5)], atol=1e-5)
-    # As DETR tells them: the second row of four and third column of six, and the last of both.
+    # The encoding of DETR: the second row of four and third column of six, and the last of both.
     anchors.normalised = True
     turn = 2 * np.pi
     place, _ = anchors(float(rows), float(columns))

@@ -145,7 +145,7 @@ def test_initial_weights_and_biases():
             assert float(way.w[...].std()) == pytest.approx((2 / (inputs + 20)) ** 0.5, rel=0.1)
             assert np.abs(way.w[...] - directions[1 - n].w[...]).max() > 0.1
     assert [way.w.shape[0] for way, _ in module.layers] == [30, 40]
-    # A part starts the same whatever else there is.
+    # The initial values of a part do not depend on other parts.
     single = built(partial(RecurrentLayer, jax.random.key(0), "lstm", 30, 20))
     np.testing.assert_array_equal(single.layers[0][0].w[...], module.layers[0][0].w[...])
 

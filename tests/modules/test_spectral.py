@@ -23,7 +23,7 @@ def spectrum(rows, columns, values):
     return (turn(rows) * np.asarray(values)) @ turn(columns).T
 
 
-# A spread as of random weights, two that are nearly alike, one that stands out, all alike, all but one alike.
+# As of random weights, two nearly equal, one much larger, all equal, all but one equal.
 CASES = {
     "random": rng.standard_normal((36, 24)),
     "wide": rng.standard_normal((24, 36)),

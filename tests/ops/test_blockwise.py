@@ -47,7 +47,7 @@ def both(T, S, mask, block, score=scaled_dot, bias=None, **given):
         def total(q, k, v, learned, bias):
             return jnp.sum(mechanism.attend(q, k, v, mask, bias=bias, **given, **learned) * target)
 
-        # Not of the bias's whole numbers.
+        # The bias's integers have no gradient.
         return jax.value_and_grad(total, (0, 1, 2, 3, 4))
 
     run = lambda *x: (value(dense)(*x), value(Softmax(score=score, block=block))(*x))

@@ -53,7 +53,7 @@ def taylor(x):
 
 
 def power(x):
-    # Each product of two different components stands for both of its orders.
+    # Each product of two different components counts for both orders.
     x = x / K**0.25
     return np.stack([x[:, a] * x[:, b] * (1 if a == b else 2**0.5) for a in range(K) for b in range(a, K)], axis=1)
 

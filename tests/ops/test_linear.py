@@ -72,7 +72,7 @@ def test_scales_of_any_size_and_of_later_keys_change_nothing():
     weights, peak = linear.relative_visibility(scale, jnp.asarray(linear.NO_SCALE), reach)
     assert all(np.isfinite(x).all() for x in weights)
     assert peak == 3e9
-    # The first query sees its own key whole, though later ones are beyond all measure larger.
+    # The first query sees its own key with weight 1, although later keys are much larger.
     np.testing.assert_array_equal(weights.pairs[:2], [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
     assert not np.any(linear.relative_visibility(scale, peak, reach_of([0] * 5, [0] * 5))[0].pairs)
 

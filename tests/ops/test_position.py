@@ -100,7 +100,7 @@ def test_alibi_slopes():
 
 
 def bucket(distance, buckets, furthest, bidirectional):
-    """The rule of T5 for one pair, in exact numbers where a logarithm would be whole; distance = i − j."""
+    """The rule of T5 for one pair, exact where the logarithm is an integer; distance = i − j."""
     offset = 0
     if bidirectional:
         buckets //= 2

@@ -15,7 +15,7 @@ T = 4096
 
 def test_differences_are_exact_to_rounding_after_a_large_sum():
     x = -np.abs(np.random.default_rng(0).normal(size=T)).astype(np.float32)
-    x[0] = -1e6  # a plain float32 sum behind it is known to 0.06
+    x[0] = -1e6  # a plain float32 sum after it has an error of 0.06
     rows, columns = np.arange(T - 8, T), np.arange(T - 40, T - 8)
     found = precise_cumsum(jnp.asarray(x)).difference(rows, columns)
     exact = [[math.fsum(x[j + 1 : i + 1].astype(float)) for j in columns] for i in rows]

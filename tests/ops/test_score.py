@@ -12,7 +12,7 @@ from attnlab.ops.softmax import masked_softmax
 pytestmark = pytest.mark.usefixtures("x64")
 K = 3
 leaky = lambda x: x if x > 0 else 0.2 * x
-# Straight from the equations, for one query and one key that stands at j.
+# The equations, for one query and one key at position j.
 PAIRS = {
     "dot": lambda q, k, j: q @ k,
     "scaled_dot": lambda q, k, j: q @ k / np.sqrt(len(q)),

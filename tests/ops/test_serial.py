@@ -7,7 +7,7 @@ from attnlab.ops.serial import serial
 
 
 def plain(x, scale, key):
-    """A dictionary in, a vector out, with arrays that are not numbers beside it."""
+    """A dictionary in, a vector out, with arrays of other types besides."""
     noise = 0 if key is None else jax.random.normal(key, (3,))
     return jnp.sin(x["a"]) * scale + x["b"] ** 2 + noise
 

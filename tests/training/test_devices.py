@@ -30,7 +30,7 @@ for seeds in (8, 1, 6):
         state, second = trainer.advance(state, batches, 1)
         scores = trainer.evaluate(state.model, "valid", 4) if seeds == 8 else []
         found.append((first["loss"], second["loss"], [score["exact_match"] for score in scores]))
-        print(trainer.spread, len(state.rate.sharding.device_set))
+        print(trainer.sharding, len(state.rate.sharding.device_set))
     for a, b in zip(*found):
         np.testing.assert_allclose(a, b, rtol=2e-6)
 """

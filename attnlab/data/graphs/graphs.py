@@ -176,6 +176,14 @@ def shares(entries: np.ndarray, values: np.ndarray, N: int) -> np.ndarray:
     """Divides each value by the sum of the absolute values of its row.
 
     Values are first divided by the largest of their row, because the sum could overflow float64.
+
+    Args:
+        entries: The row and the column of each value [M 2].
+        values: The values [M].
+        N: The number of rows.
+
+    Returns:
+        The divided values [M], in float32.
     """
     rows, most = entries[:, 0], np.zeros(N)
     np.maximum.at(most, rows, np.abs(values))

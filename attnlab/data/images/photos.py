@@ -22,7 +22,7 @@ PIXELS = 1 << 26  # the largest number of pixels, checked before decoding
 ORIENTATION, UPRIGHT = 0x0112, range(0, 2)  # the EXIF tag, and its values for an image that need not be rotated
 
 
-def opened(content: bytes, path: str | Path) -> Image:
+def decode(content: bytes, path: str | Path) -> Image:
     """Returns Pillow's decoded image of a JPEG or PNG file.
 
     Raises:
@@ -70,7 +70,7 @@ def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
     """
     path = user_path(name)
     height, width, channels = like
-    picture = opened(contents(path, unpack=False), path)
+    picture = decode(contents(path, unpack=False), path)
     if picture.size != (width, height):
         raise DataError(f"{path} has {picture.height} × {picture.width} pixels; expected {height} × {width}")
     return np.asarray(picture.convert("L" if channels == 1 else "RGB")).reshape(like)

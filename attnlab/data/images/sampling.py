@@ -26,7 +26,7 @@ def portion(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def scarce(train: Labelled, share: float) -> tuple[str, ...]:
+def small_class_notes(train: Labelled, share: float) -> tuple[str, ...]:
     """Returns a note if classes are so small that `portion` takes one image where the share would round to none."""
     few = int((np.round(share * np.unique(train.labels, return_counts=True)[1]) < 1).sum())
     of = "1 class has" if few == 1 else f"{few} classes have"

@@ -146,13 +146,13 @@ def picture(file: bytes | Path, path: str | Path, size: tuple[int, int]) -> tupl
       The image [rows columns 3] uint8, the (width, height) of the original, and the sha256 of the file.
 
     Raises:
-      DataError: as `photos.opened`.
+      DataError: as `photos.decode`.
     """
     from PIL import Image
 
     content, path = given(file, path)
     rows, columns = size
-    whole = photos.opened(content, path).convert("RGB")
+    whole = photos.decode(content, path).convert("RGB")
     fitted = whole if whole.size == (columns, rows) else whole.resize((columns, rows), Image.Resampling.BILINEAR)
     return np.asarray(fitted), whole.size, hashlib.sha256(content).hexdigest()
 

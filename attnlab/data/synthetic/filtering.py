@@ -9,6 +9,12 @@ def kernel(seed: int, size: int, inputs: int, outputs: int) -> np.ndarray:
     """Draws the weights of a filter [size size inputs outputs].
 
     On average over outputs, the filter preserves the variance of noise.
+
+    Args:
+        seed: The seed of the weights.
+        size: The sides of the filter, in pixels.
+        inputs: The number of input channels.
+        outputs: The number of output channels.
     """
     random = generator(seed, size, inputs, outputs)
     return random.standard_normal((size, size, inputs, outputs)) / np.sqrt(size * size * inputs)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from attnlab.data.text.codec import Tokenizer, TokenizerSpec, normalize, present
+from attnlab.data.text.codec import Tokenizer, TokenizerSpec, non_empty, normalize
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 
 
@@ -45,7 +45,7 @@ class Bpe(TokenizerSpec):
         """
         from tokenizers.trainers import BpeTrainer
 
-        sentences = [" " + normalize(sentence, self.lower) for sentence in present(sentences)]
+        sentences = [" " + normalize(sentence, self.lower) for sentence in non_empty(sentences)]
         tokenizer = _tokenizer(self, {}, ())
         trainer = BpeTrainer(vocab_size=self.size - RESERVED, min_frequency=2, show_progress=False)
         tokenizer.train_from_iterator(sentences, trainer)

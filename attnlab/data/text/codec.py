@@ -107,7 +107,7 @@ def normalize(text: str, lower: bool = False) -> str:
     return composed(text.lower() if lower else text)
 
 
-def present(sentences: Iterable[str]) -> list[str]:
+def non_empty(sentences: Iterable[str]) -> list[str]:
     """Returns the sentences as a list; raises DataError if they contain no text."""
     sentences = list(sentences)
     if not any(sentence.strip() for sentence in sentences):

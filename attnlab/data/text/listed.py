@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from attnlab.data.io.files import DataError
-from attnlab.data.text.codec import Tokenizer, TokenizerSpec, normalize, present
+from attnlab.data.text.codec import Tokenizer, TokenizerSpec, non_empty, normalize
 from attnlab.data.text.example import Symbols
 from attnlab.data.text.vocabulary import Vocabulary
 
@@ -27,7 +27,7 @@ class Listed(TokenizerSpec):
 
     def fit(self, sentences: Iterable[str]) -> Tokenizer:
         """Returns the tokenizer of all symbols that occur, in the order of their code points."""
-        return ListCodec(self, Vocabulary.of(map(self.cut, present(sentences))))
+        return ListCodec(self, Vocabulary.of(map(self.cut, non_empty(sentences))))
 
     def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer with this vocabulary."""

@@ -76,7 +76,13 @@ def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
 
 
 def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> list[Sequence[str]]:
-    """Pairs the lines of two files; raises DataError if their numbers differ."""
+    """Pairs the lines of two files; raises DataError if their numbers differ.
+
+    Args:
+        names: The names of the two files, for messages.
+        sources: The lines of the first file.
+        targets: The lines of the second file.
+    """
     if len(sources) != len(targets):
         raise DataError(
             f"{names[0]} has {len(sources)} lines, but {names[1]} has {len(targets)}; the lines must correspond"

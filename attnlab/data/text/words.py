@@ -31,6 +31,11 @@ def asked(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]
     """Reads a file of words for inference, with their pronunciations or without.
 
     If every line is one word, the examples have no targets. Otherwise the file is read as by `read_user_file`.
+
+    Args:
+        path: The path of the file.
+        rows: Reads the lines of a file with pronunciations.
+        half: Receives the numbers of lines with one empty side. None refuses such lines.
     """
     fields = [found for line in user_text(path).split("\n") if (found := line.split())]
     if not fields:

@@ -40,7 +40,15 @@ class Orders(TypedDict):
 
 
 def orders(plans: Sequence[Plan], workers: int, home: Path, shared: str, command: str) -> Orders:
-    """Return the orders of the workers that share these plans. Raises ValueError as `sources` does."""
+    """Return the orders of the workers that share these plans. Raises ValueError as `sources` does.
+
+    Args:
+        plans: The plans of all variants.
+        workers: The number of workers.
+        home: The folder of the study.
+        shared: The folder in which workers reserve variants.
+        command: The command that repeats the run.
+    """
     study = plans[0].study
     return {
         "jax": {name: settings.value(jax.config, name, None) for name in JAX if name in jax.config.values},

@@ -23,7 +23,7 @@ def choose(stream: TextIO | None = None) -> Progress:
     return Terminal()
 
 
-def unasked() -> Progress:
+def default_progress() -> Progress:
     """Return the default progress of a run in Python: a `Notebook` in an IPython kernel, else `Silent`."""
     # A running kernel has imported IPython already.
     if "IPython" not in sys.modules:

@@ -46,7 +46,7 @@ def result(
         test: the metrics of every lane on test.
         examples: the number of test examples of which the headline is a share, or None if it is not a share.
         costs: "parameters", "flops" and "state_bytes" of the variant.
-        losses: the losses of all lanes on validation, if rates share the best headline (`undecided`).
+        losses: the losses of all lanes on validation, if rates share the best headline (`rates_are_tied`).
         last: the metrics of the last models on test, if other models were tested.
 
     Returns:
@@ -110,7 +110,7 @@ def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
     return [int(best[n]) if best[n] >= 0 else fitted.step for n in lanes]
 
 
-def undecided(experiment: Experiment, problem: TaskData, fitted: Fitted, valid: Scores | None) -> bool:
+def rates_are_tied(experiment: Experiment, problem: TaskData, fitted: Fitted, valid: Scores | None) -> bool:
     """Return whether several learning rates share the best headline on validation, so that losses must decide."""
     by_rate = _by_rate(experiment, problem, valid, np.asarray(fitted.state.alive))
     return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.metric.higher)) > 1

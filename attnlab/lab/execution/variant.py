@@ -14,7 +14,7 @@ import numpy as np
 from attnlab.console.errors import explain
 from attnlab.lab.execution import artifacts
 from attnlab.lab.execution.artifacts import attempt, draw, draw_again, examined
-from attnlab.lab.execution.result import result, undecided
+from attnlab.lab.execution.result import rates_are_tied, result
 from attnlab.lab.planning.ledger import Costs, costs
 from attnlab.lab.planning.plan import Plan, steps_after
 from attnlab.lab.results.stalled import stalled
@@ -58,7 +58,7 @@ def run_in_order(
         if plan.done is not None and not plan.folder.artifacts_pending.exists():
             continue
         try:
-            with located(partial(_reached, plan)), once(shared, plan):
+            with located(partial(_reached, plan)), reserved(shared, plan):
                 run_variant(plan, plans, command, progress, workers)
         except Exception as error:
             if workers > 1 and isinstance(error, LockedError):
@@ -72,7 +72,7 @@ def run_in_order(
 
 
 @contextmanager
-def once(shared: Path | None, plan: Plan) -> Iterator[None]:
+def reserved(shared: Path | None, plan: Plan) -> Iterator[None]:
     """Reserve a variant among the processes that share a folder. If it fails, no other process tries it again.
 
     If a process is killed, the next one may take its variant.
@@ -133,8 +133,8 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Progr
             lambda key: plan.experiment.model.create(key, plan.problem.shape), plan.problem, train,
             announce=progress.compiling, announced=progress.compiled,
         )  # fmt: skip
-        if trainer.spread is not None:
-            progress.note(f"{plan.variant}: {trainer.spread}")
+        if trainer.sharding is not None:
+            progress.note(f"{plan.variant}: {trainer.sharding}")
         keep = Keep(train.keep_last, train.keep_best, train.keep_every)
         checkpoints = checkpoints_of(folder, plan.problem.fingerprint, keep=keep, note=progress.note)
         before, later = max(checkpoints.steps(), default=0), steps_after(plans, plan, workers)
@@ -190,7 +190,13 @@ def write_description(plan: Plan, command: str) -> None:
 
 
 def resume(folder: RunFolder, progress: Progress, step: int) -> None:
-    """Prepare a folder to resume at a step: truncate the metrics, and record a changed environment."""
+    """Prepare a folder to resume at a step: truncate the metrics, and record a changed environment.
+
+    Args:
+        folder: The folder of the variant.
+        progress: Receives notes about what is missing or has changed.
+        step: The step of the checkpoint to resume from.
+    """
     if step and not folder.file("metrics").exists():
         progress.note(f"{folder.file('metrics')} is missing; the run continues without its rows up to step {step}")
     else:
@@ -207,7 +213,7 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     experiment, problem = plan.experiment, plan.problem
     valid = trainer.evaluate(fitted.model, "valid", 512) if len(experiment.train.rates) > 1 else None
     losses = None
-    if undecided(experiment, problem, fitted, valid):
+    if rates_are_tied(experiment, problem, fitted, valid):
         lost = f"{plan.variant}: the loss on validation cannot be computed"
         compute = partial(trainer.losses, fitted.model, "valid", 512)
         losses = attempt(compute, lost, "ties between learning rates are not broken", note)
@@ -217,7 +223,7 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     last = None
     if tested_model(experiment.train) != "last":
         last = trainer.evaluate(fitted.state.model, "test", limit, experiment.decoder)
-    examples = problem.counted("test", limit)
+    examples = problem.count_scored("test", limit)
     found = result(experiment, problem, fitted, valid, test, examples, _costs(plan, note), losses, last)
     patience = experiment.train.patience
     still = stalled(found, plan.folder.metrics(), patience) if patience and found["stopped"] else []

@@ -51,8 +51,8 @@ class Budget:
         cost = self.cost(spent)
         if not coarse and abs(cost - self.total) > TOLERANCE * self.total:
             raise ValueError(
-                f"budget={self.name!r}: {name} cannot meet the budget: the nearest is {self.write(cost)} at "
-                f"train.steps={spent.train.steps}, the base has {self.write(self.total)} "
+                f"budget={self.name!r}: {name} cannot meet the budget: the nearest is {self.format_cost(cost)} at "
+                f"train.steps={spent.train.steps}, the base has {self.format_cost(self.total)} "
                 f"({off(cost, self.total)}, at most 2% is allowed)"
             )
         return spent
@@ -72,11 +72,11 @@ class Budget:
         return changes + [f"{words} {was} → {now}" for words, (was, now) in pairs.items() if was != now]
 
     @property
-    def words(self) -> str:
+    def unit(self) -> str:
         """The unit of the budget, for display."""
         return "FLOPs" if self.name == "flops" else "seconds"
 
-    def write(self, price: float) -> str:
+    def format_cost(self, price: float) -> str:
         """Format a cost of `price` FLOPs or seconds for display."""
         return large(price, "FLOP") if self.name == "flops" else duration(price)
 

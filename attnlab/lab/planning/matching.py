@@ -77,7 +77,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
     lines: list[str] = []
     if study.match is not None:
         match = _Match(study.match, base, ledger)
-        lines += [f"matched to {_called(study, base, quick)}: {match.told(match.target)}{match.length}"]
+        lines += [f"matched to {_called(study, base, quick)}: {match.describe(match.target)}{match.length}"]
         for name, before in variants.items():
             variants[name] = match.solve(name, before, frozenset(own[name]))
             changes[name] += match.changed(before, variants[name])
@@ -88,7 +88,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
         spent = budget(study.budget, base, ledger)
         lanes = "per lane" if study.budget == "flops" else "for all lanes together"
         spender = _called(study, base, quick)
-        lines += [f"trained for the {spent.words} of {spender}: {spent.write(spent.total)} {lanes}"]
+        lines += [f"trained for the {spent.unit} of {spender}: {spent.format_cost(spent.total)} {lanes}"]
         for name, before in variants.items():
             variants[name] = spent.spend(name, before, frozenset(own[name]), coarse=quick)
             changes[name] += spent.changed(before, variants[name])
@@ -115,7 +115,7 @@ class _Match:
     def __init__(self, match: str, base: Experiment, ledger: Ledger):
         self.match, self.base, self.ledger = match, base, ledger
         self.count: Callable[[Experiment], int | None] = getattr(ledger, match)
-        self.name, self.write = MEASURES[match]
+        self.name, self.format_cost = MEASURES[match]
         self.target = self.cost("the base", base)
 
     @property
@@ -127,9 +127,9 @@ class _Match:
         sides = [getattr(shape, side, None) for side in ("length", "source_length", "target_length")]
         return f" for an example of {' + '.join(str(side) for side in sides if side is not None)} tokens"
 
-    def told(self, cost: int) -> str:
+    def describe(self, cost: int) -> str:
         """Return a cost in words."""
-        return f"{self.name} {self.write(cost)}"
+        return f"{self.name} {self.format_cost(cost)}"
 
     def cost(self, name: str, experiment: Experiment) -> int:
         """Return the cost of an experiment. Raises ValueError for a model without a decoding state."""
@@ -173,8 +173,8 @@ class _Match:
         if not self.near(cost := self.cost(name, found)):
             widths = ", ".join(f"model.{field}={getattr(found.model, field)}" for field in fields)
             raise ValueError(
-                f"match={self.match!r}: {name} cannot be matched: the nearest is {self.told(cost)} at {widths}, "
-                f"the base has {self.write(self.target)} ({off(cost, self.target)}, at most 2% is allowed)"
+                f"match={self.match!r}: {name} cannot be matched: the nearest is {self.describe(cost)} at {widths}, "
+                f"the base has {self.format_cost(self.target)} ({off(cost, self.target)}, at most 2% is allowed)"
             )
         return found
 
@@ -190,7 +190,11 @@ class _Match:
             if old != new:
                 changes.append(f"{words} {inner_width(before.model) if old is None else old} → {new}")
         old, new = self.count(before), self.count(after)
-        costs = self.told(new or 0) if old == new else f"{self.name} {self.write(old or 0)} → {self.write(new or 0)}"
+        costs = (
+            self.describe(new or 0)
+            if old == new
+            else f"{self.name} {self.format_cost(old or 0)} → {self.format_cost(new or 0)}"
+        )
         return [*(changes or ["unchanged"]), f"{costs} ({off(new or 0, self.target)})"]
 
     def _widened(self, experiment: Experiment) -> Experiment:

@@ -43,7 +43,7 @@ class Stopwatch:
     def __post_init__(self):
         kept = None if self.fresh else json_file.content(self.file)
         if kept is not None:
-            self.found |= json_file.unsealed(kept, {}, str(self.file))
+            self.found |= json_file.load_with_checksum(kept, {}, str(self.file))
 
     @property
     def file(self) -> Path:
@@ -66,7 +66,7 @@ class Stopwatch:
 
     def keep(self) -> None:
         """Write the measurements to the file."""
-        write_whole(self.file, json_file.sealed(self.found, indent=1))
+        write_whole(self.file, json_file.dump_with_checksum(self.found, indent=1))
 
 
 def measured(experiment: Experiment, problem: TaskData, kind: range) -> float:

@@ -31,7 +31,7 @@ COSTS = ("parameters", "flops", "steps", "training_flops", "state_bytes", "memor
 TIMES = ("seconds", "seconds_per_step")
 
 
-def rows(found: Sequence[Outcome]) -> str:
+def csv_text(found: Sequence[Outcome]) -> str:
     """Return the contents of `table.csv` for the variants of a study."""
     headline = dict.fromkeys(outcome.metric for outcome in found if outcome.result)
     metrics = list(headline | dict.fromkeys(metric for outcome in found for metric in outcome.metrics))
@@ -53,11 +53,11 @@ def _lanes(outcome: Outcome, metrics: list[str]) -> Iterator[list[str]]:
         return
     rate = _number(outcome.result.get("learning_rate"))
     by_seed = [outcome.values(metric) for metric in metrics]
-    for seed in outcome.alive():
+    for seed in outcome.alive_seeds():
         values = [_number(values.get(seed)) for values in by_seed]
         failed = outcome.headline is None or outcome.values(outcome.metric).get(seed) is None
         yield [variant, "failed" if failed else "finished", _number(seed), rate, *values]
-    for lane in outcome.lost():
+    for lane in outcome.lost_lanes():
         yield [variant, "diverged", _number(lane.get("seed")), rate, *empty]
 
 

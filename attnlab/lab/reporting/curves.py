@@ -52,7 +52,7 @@ def curve(outcome: Outcome, key: str) -> Curve | None:
     It is drawn separately up to the step where it diverged, because later records are of a lane that no longer changes.
     """
     seeds = _by_seed(outcome, key)
-    ends = {lane.get("seed"): number(lane.get("step")) or 0 for lane in outcome.lost()}
+    ends = {lane.get("seed"): number(lane.get("step")) or 0 for lane in outcome.lost_lanes()}
     seeds = {seed: _until(values, ends.get(seed)) for seed, values in seeds.items()}
     steps = np.array(sorted({step for values in seeds.values() for step in values}))
     if not len(steps):

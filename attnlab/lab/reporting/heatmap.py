@@ -21,11 +21,18 @@ _SHOWN = {"\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
 
 
 def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
-    """Draw a map `[T S]`, the input along the top and the output down the side. Cells show their weight on hover."""
+    """Draw a map `[T S]`, the input along the top and the output down the side. Cells show their weight on hover.
+
+    Args:
+        weights: The weights `[T S]`. Rows and columns after the first `LONGEST` are left out.
+        source: The symbols of the columns.
+        target: The symbols of the rows.
+        label: The description for screen readers.
+    """
     return framed(_cells(weights[:LONGEST, :LONGEST], source, target), source, target, label)
 
 
-def still(weights: np.ndarray) -> Markup:
+def compact(weights: np.ndarray) -> Markup:
     """Draw the cells of a map `[T S]` for `framed`, without hover texts. The markup is a tenth as long."""
     return tag("g", *_paths(weights[:LONGEST, :LONGEST]), transform=f"scale({CELL})", class_="still")
 
@@ -72,7 +79,7 @@ def small(weights: np.ndarray, label: str) -> Markup:
         "svg",
         tag("title", label),
         _frame(rows, columns),
-        still(weights),
+        compact(weights),
         viewBox=f"-1 -1 {CELL * columns + 2} {CELL * rows + 2}",
         role="img",
         aria_label=label,

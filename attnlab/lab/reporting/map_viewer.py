@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnlab.lab.reporting.heatmap import CELL, LONGEST, breadth, framed, still
+from attnlab.lab.reporting.heatmap import CELL, LONGEST, breadth, compact, framed
 from attnlab.lab.reporting.layout import scroll
 from attnlab.lab.reporting.markup import Markup, tag
 from attnlab.lab.runs.examples import Example
@@ -70,7 +70,7 @@ def _packed(layers: np.ndarray) -> str:
 
 
 def _example(example: Example, packed: str, label: str, first: bool) -> Markup:
-    cells = still(example.layers[-1].mean(0)) if first else None
+    cells = compact(example.layers[-1].mean(0)) if first else None
     reads = [tag("bdi", _joined(example.source)), " → ", tag("bdi", _joined(example.target))]
     return tag(
         "div",

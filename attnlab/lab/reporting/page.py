@@ -42,7 +42,7 @@ def report(folder: str | Path) -> Path:
     folder = Path(folder)
     path, found = folder / "report.html", outcomes(folder)
     sweep(folder)
-    write_whole(folder / "table.csv", csv_table.rows(found))
+    write_whole(folder / "table.csv", csv_table.csv_text(found))
     drawn = {
         "answer.png": _drawn("answer.png", lambda: png.answer(found)),
         "learning.png": _drawn("learning.png", lambda: png.learning(sections.curves(found))),
@@ -71,7 +71,7 @@ def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
         gallery.gallery(found),
         looked,
         provenance.provenance(found),
-        sections.beside(files) if files else None,
+        sections.other_files(files) if files else None,
         script=SCRIPT if looked else "",
     )
 

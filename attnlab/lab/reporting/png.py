@@ -78,8 +78,8 @@ def _strip(axes: Axes, y: float, outcome: Outcome, metric: Metric) -> None:
     estimate, color = outcome.headline, PAINT.variants[outcome.order % 8]
     if estimate is None or estimate.mean is None:
         return
-    if estimate.ends is not None:
-        axes.plot(metric.clip(*estimate.ends), [y, y], color=color, linewidth=2.5, alpha=0.5)
+    if estimate.shown_interval is not None:
+        axes.plot(metric.clip(*estimate.shown_interval), [y, y], color=color, linewidth=2.5, alpha=0.5)
     seeds = [value for value in estimate.values if value is not None]
     axes.plot(seeds, [y] * len(seeds), "o", markersize=6, markerfacecolor="none", color=color)
     axes.plot([estimate.mean], [y], "o", markersize=8, color=color)

@@ -121,7 +121,7 @@ def _axes(metric: Metric, series: Sequence[Series], size: tuple[float, float]) -
     from matplotlib.figure import Figure
 
     (width, height), sound = size, [point.estimate for one in series for point, _ in one.sound]
-    ends = [end for e in sound for end in (e.mean, *(e.ends or ()), *e.values) if end is not None]
+    ends = [end for e in sound for end in (e.mean, *(e.shown_interval or ()), *e.values) if end is not None]
     down = axis(metric.clip(min(ends), max(ends)) if ends else (), metric, round(height / 50))
     words = [metric.format_tick(value) for value in down.ticks]
     left, bottom = (6 + max(map(wide, words))) / width, FOOT / height
@@ -199,8 +199,8 @@ def _draw(
         for n, point in enumerate(one.points):
             key, estimate, x = (one.order, n), point.estimate, _x(axes, point.x) + offset
             height = lambda value, at=point.x: _pixel(axes, at, value)[1]
-            if estimate.sound and estimate.ends is not None:
-                spans.append((key, [(x, height(end)) for end in metric.clip(*estimate.ends)]))
+            if estimate.sound and estimate.shown_interval is not None:
+                spans.append((key, [(x, height(end)) for end in metric.clip(*estimate.shown_interval)]))
             if estimate.sound and estimate.mean is not None:
                 marks["ring"] += [(key, (x, height(value))) for value in estimate.values if value is not None]
                 marks["dot" if point.chosen else "small"].append((key, (x, height(estimate.mean))))
@@ -231,7 +231,7 @@ def _names(axes: Axes, series: Sequence[Series], offsets: Sequence[float]) -> li
     last = [(one, *one.sound[-1], offset) for one, offset in zip(series, offsets, strict=True) if one.sound]
     places, reaches = [], []
     for _, point, mean, offset in last:
-        ends = mean, *(point.estimate.ends or ()), *point.estimate.values
+        ends = mean, *(point.estimate.shown_interval or ()), *point.estimate.values
         x, *heights = _x(axes, point.x), *[SIZE[1] - _pixel(axes, point.x, end)[1] for end in ends if end is not None]
         places.append((x + offset, heights[0]))
         reaches.append((min(heights), max(heights)))
@@ -260,5 +260,5 @@ def _group(one: Series, metric: Metric, points: dict[Key, list[Markup]], track: 
 
 def _words(metric: Metric, point: Point) -> str:
     estimate = point.estimate
-    text = f"{metric.format(estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "no value"
+    text = f"{metric.format(estimate.mean)}, {estimate.format_interval(metric)}" if estimate.sound else "no value"
     return text + (f"; {point.diverged} diverged" if point.diverged else "")

@@ -87,7 +87,7 @@ def numbers(found: list[Outcome]) -> Markup:
         else _table(sheet, "Results")
         for sheet in tables
     ]
-    chosen = sorted({outcome.headline_metric.title for outcome in found if outcome.tried() > 1})
+    chosen = sorted({outcome.headline_metric.title for outcome in found if outcome.tried_rates() > 1})
     notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
     remarks = [(o.name, line(o.result or {})) for o in found for line in (tie, model_line)]
     lines = [tag("p", name(variant), f": {line}.", class_="quiet") for variant, line in remarks if line]
@@ -135,7 +135,7 @@ def curves(found: list[Outcome]) -> list[tuple[Metric, str, list[Curve]]]:
     return drawn
 
 
-def beside(files: Sequence[str]) -> Markup:
+def other_files(files: Sequence[str]) -> Markup:
     """Return links to the other files in the folder: the numbers and figures as files, and the answers to the test."""
     links = [tag("li", tag("a", file, href=quote(file))) for file in files]
     return section("Files next to this page", tag("ul", links, class_="plain"))
@@ -149,7 +149,7 @@ def _strips(metric: Metric, some: Sequence[Outcome]) -> Markup:
 
 def _caption(metric: Metric, estimates: Sequence[Estimate]) -> Markup:
     words = "rings are seeds, the dot is their mean, the line is its 95% interval"
-    if any(estimate.still for estimate in estimates):
+    if any(estimate.all_equal for estimate in estimates):
         words += " (no line if the seeds show no spread)"
     if all(len(estimate.values) == 1 for estimate in estimates):
         words = "one seed, so there is no interval"

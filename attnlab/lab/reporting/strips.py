@@ -42,7 +42,7 @@ def strips(metric: Metric, rows: Sequence[tuple[Child, Sequence[Mark]]], seeds: 
 
 
 def _axis(metric: Metric, estimates: Sequence[Estimate], seeds: bool) -> Axis:
-    ends = [e for estimate in estimates for e in (estimate.mean, *(estimate.ends or ()))]
+    ends = [e for estimate in estimates for e in (estimate.mean, *(estimate.shown_interval or ()))]
     ends += [value for estimate in estimates for value in estimate.values] if seeds else []
     return axis([value for value in ends if value is not None], metric)
 
@@ -58,8 +58,8 @@ def _strip(metric: Metric, marks: Sequence[Mark], scale: Axis, seeds: bool) -> M
 def _mark(metric: Metric, mark: Mark, scale: Axis, height: float, seeds: bool) -> Markup:
     estimate, y = mark.estimate, f"{100 * height:.0f}%"
     parts = [tag("title", f"{mark.label}: {_said(metric, estimate)}")]
-    if estimate.ends is not None:
-        low, high = metric.clip(*estimate.ends)
+    if estimate.shown_interval is not None:
+        low, high = metric.clip(*estimate.shown_interval)
         ends = {"x1": scale.at(low), "x2": scale.at(high)}
         parts.append(tag("line", **ends, y1=y, y2=y, class_="reach"))
     if seeds:
@@ -75,7 +75,7 @@ def _height(n: int, count: int) -> float:
 
 
 def _said(metric: Metric, estimate: Estimate) -> str:
-    return f"{metric.format(estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "failed"
+    return f"{metric.format(estimate.mean)}, {estimate.format_interval(metric)}" if estimate.sound else "failed"
 
 
 def _scale(metric: Metric, scale: Axis) -> Markup:

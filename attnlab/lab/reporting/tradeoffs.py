@@ -52,7 +52,7 @@ def _cost(
     if len(shown) < 2:
         return None
     metric = shown[0].headline_metric
-    points = {o.name: Point(costs[o.name], o.headline, len(o.lost())) for o in shown if o.headline}
+    points = {o.name: Point(costs[o.name], o.headline, len(o.lost_lanes())) for o in shown if o.headline}
     series = [Series(o.name, o.order, (points[o.name],)) for o in shown]
     absent = [outcome.name for outcome in finished if outcome not in shown]
     crosses = (

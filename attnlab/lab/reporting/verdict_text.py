@@ -43,11 +43,12 @@ def _of(leader: Outcome, found: Sequence[Outcome], compared: Comparison) -> list
             margin = leader.headline_metric.format_size(compared.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
-    if lost := [outcome for outcome in found if outcome.lost() and outcome.name in (leader.name, *members)]:
+    if lost := [outcome for outcome in found if outcome.lost_lanes() and outcome.name in (leader.name, *members)]:
         counts = [
             join(
                 name(one.name),
-                f" ({len(one.lost())} of {len({*one.alive(), *(lane.get('seed') for lane in one.lost())})})",
+                f" ({len(one.lost_lanes())} of",
+                f" {len({*one.alive_seeds(), *(lane.get('seed') for lane in one.lost_lanes())})})",
             )
             for one in lost
         ]
@@ -108,9 +109,9 @@ def reading(outcome: Outcome) -> Markup:
     """Report a headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
     metric, estimate = outcome.headline_metric, outcome.headline
     if estimate is None:
-        reason = "every seed diverged" if outcome.lost() else "it was not measured"
+        reason = "every seed diverged" if outcome.lost_lanes() else "it was not measured"
         return join(name(outcome.name), f" has no {metric.title}: {reason}.")
-    lost = len(outcome.lost())
+    lost = len(outcome.lost_lanes())
     left_out = f"; {lost} more diverged and {'is' if lost == 1 else 'are'} not in the mean" if lost else ""
     if not estimate.sound:
         bad = sum(value is None for value in estimate.values)
@@ -144,11 +145,13 @@ def against(outcome: Outcome, compared: Comparison) -> Markup | None:
 
 def bounds(metric: Metric, estimate: Estimate) -> str:
     """Describe the interval, with the number of seeds."""
-    if estimate.ends is not None:
-        return f"95% interval {estimate.reach(metric)}, {_seeds(estimate)}"
+    if estimate.shown_interval is not None:
+        return f"95% interval {estimate.format_interval(metric)}, {_seeds(estimate)}"
     if len(estimate.values) == 1:
         return "no interval from one seed"
-    return f"no interval: {_seeds(estimate)} show no spread" if estimate.still else f"no interval; {_seeds(estimate)}"
+    return (
+        f"no interval: {_seeds(estimate)} show no spread" if estimate.all_equal else f"no interval; {_seeds(estimate)}"
+    )
 
 
 def _numbers(metric: Metric, found: Verdict) -> Markup:
@@ -199,7 +202,7 @@ def _alone(outcome: Outcome, compared: Comparison) -> str:
     seeds = compared.alone[outcome.name]
     if not seeds:
         return ""
-    diverged = {lane.get("seed") for side in (outcome, compared.references[outcome.name]) for lane in side.lost()}
+    diverged = {lane.get("seed") for side in (outcome, compared.references[outcome.name]) for lane in side.lost_lanes()}
     listed = ", ".join(f"{seed} (diverged)" if seed in diverged else str(seed) for seed in seeds)
     return f" Left out for lack of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
 

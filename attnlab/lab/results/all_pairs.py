@@ -83,8 +83,8 @@ def all_pairs(
         else:
             a, b = later.by_seed(later.metric), earlier.by_seed(earlier.metric)
             values[pair] = tuple({seed: one[seed] for seed in a if seed in b} for one in (a, b))
-            tried[pair] = later.tried(), earlier.tried()
-            higher[pair], steps[pair] = later.headline_metric.higher, later.step()
+            tried[pair] = later.tried_rates(), earlier.tried_rates()
+            higher[pair], steps[pair] = later.headline_metric.higher, later.metric_resolution()
             alone[pair] = tuple(sorted({*a} ^ {*b}))
             kinds[pair] = asked[later.name]
     judged = verdicts(values, margin, higher=higher, tried=tried, steps=steps, asked=kinds, pending=len(pending))

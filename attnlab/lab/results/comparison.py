@@ -108,9 +108,9 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
             continue
         alone[outcome.name] = tuple(sorted({*a, *b} - {*both}))
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
-        tried[outcome.name] = outcome.tried(), reference.tried()
+        tried[outcome.name] = outcome.tried_rates(), reference.tried_rates()
         higher[outcome.name] = outcome.headline_metric.higher
-        steps[outcome.name] = outcome.step()
+        steps[outcome.name] = outcome.metric_resolution()
     pending = tuple(
         name
         for name, reference in references.items()

@@ -31,21 +31,21 @@ class Estimate:
         return self.mean is not None and None not in self.values
 
     @property
-    def still(self) -> bool:
+    def all_equal(self) -> bool:
         """Whether there are two or more seeds and all have the same value. Other seeds might still differ."""
         values = [value for value in self.values if value is not None]
         return self.sound and tied(values)
 
     @property
-    def ends(self) -> tuple[float, float] | None:
+    def shown_interval(self) -> tuple[float, float] | None:
         """The interval to show. None for one seed and for an interval without width, which would suggest certainty."""
-        return None if self.low is None or self.high is None or self.still else (self.low, self.high)
+        return None if self.low is None or self.high is None or self.all_equal else (self.low, self.high)
 
-    def reach(self, metric: Metric) -> str:
+    def format_interval(self, metric: Metric) -> str:
         """Format the interval, or say why there is none: "98.7–99.5%", "one seed", "no spread"."""
-        if self.ends is not None:
-            return metric.format_interval(*self.ends)
-        return "one seed" if len(self.values) == 1 else "no spread" if self.still else "no interval"
+        if self.shown_interval is not None:
+            return metric.format_interval(*self.shown_interval)
+        return "one seed" if len(self.values) == 1 else "no spread" if self.all_equal else "no interval"
 
 
 @dataclass(frozen=True)

@@ -83,33 +83,33 @@ class Outcome:
         estimate = self.metrics.get(metric)
         if self.result is None or estimate is None:
             return {}
-        for seeds in (self.result["seeds"], self.alive()):
+        for seeds in (self.result["seeds"], self.alive_seeds()):
             if len(seeds) == len(estimate.values):
                 return dict(zip(seeds, estimate.values, strict=True))
         return {}
 
-    def alive(self) -> list[int]:
+    def alive_seeds(self) -> list[int]:
         """Return the seeds that did not diverge at the chosen learning rate."""
-        lost = [lane.get("seed") for lane in self.lost()]
+        lost = [lane.get("seed") for lane in self.lost_lanes()]
         return [seed for seed in (self.result or {}).get("seeds", []) if seed not in lost]
 
-    def lost(self) -> list[Record]:
+    def lost_lanes(self) -> list[Record]:
         """Return the lanes that diverged at the chosen learning rate."""
         if self.result is None:
             return []
         rate = number(self.result.get("learning_rate"))
-        return [lane for lane in self.diverged() if rate is None or is_rate(lane.get("learning_rate"), rate)]
+        return [lane for lane in self.diverged_lanes() if rate is None or is_rate(lane.get("learning_rate"), rate)]
 
-    def diverged(self) -> list[Record]:
+    def diverged_lanes(self) -> list[Record]:
         """Return all lanes that diverged."""
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
-    def step(self) -> float | None:
+    def metric_resolution(self) -> float | None:
         """Return how much one test example changes the headline metric. None if the number of examples is unknown."""
         examples = number((self.result or {}).get("examples"))
         return 1 / examples if examples and examples >= 1 else None
 
-    def tried(self) -> int:
+    def tried_rates(self) -> int:
         """Return the number of learning rates that may have been as good as the chosen one, at least 1."""
         contenders = (self.result or {}).get("contenders")
         return max(len(contenders), 1) if isinstance(contenders, list) else 1

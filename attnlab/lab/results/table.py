@@ -259,7 +259,9 @@ def _estimate(metric: Metric, outcome: Outcome) -> Cell:
         bad = sum(value is None for value in estimate.values)
         return Cell("failed", f"not finite in {bad} of {len(estimate.values)} seeds")
     exact = ", ".join(repr(value) for value in estimate.values)
-    return Cell(metric.format(estimate.mean), estimate.reach(metric), f"mean {estimate.mean!r}; by seed {exact}")
+    return Cell(
+        metric.format(estimate.mean), estimate.format_interval(metric), f"mean {estimate.mean!r}; by seed {exact}"
+    )
 
 
 def _whole(outcome: Outcome) -> bool:
@@ -287,7 +289,7 @@ def _band(outcome: Outcome) -> Cell:
 
 
 def _diverged(outcome: Outcome) -> Cell:
-    lanes = outcome.diverged()
+    lanes = outcome.diverged_lanes()
     words = [f"seed {lane.get('seed')} at {lane.get('learning_rate')}, step {lane.get('step')}" for lane in lanes]
     of = f" of {outcome.lanes()}" if outcome.lanes() else ""
     return Cell(f"{len(lanes)}{of}", exact="; ".join(words))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from attnlab.storage.json_file import encoded, write_whole
+from attnlab.storage.json_file import encode_utf8, write_whole
 from attnlab.tasks.base.task import Row
 
 MOST = 1 << 24  # the maximum size of the table that a run keeps, in bytes
@@ -40,7 +40,7 @@ def write_answers(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, mo
         return None
     held, size = [], 0
     for line in lines({"test": (rows, figure)}):
-        held.append(encoded(line) + b"\n")
+        held.append(encode_utf8(line) + b"\n")
         size += len(held[-1])
         if size > most and len(held) > 1:
             held.pop()

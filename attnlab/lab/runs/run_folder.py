@@ -73,7 +73,7 @@ class RunFolder(metaclass=Documented):
         found = json_file.content(path)
         if found is None:
             return None
-        value = json_file.unsealed(found, FILES[name], str(path), self._owner(name))
+        value = json_file.load_with_checksum(found, FILES[name], str(path), self._owner(name))
         if name == "experiment":
             _check_format(value.pop("format", 1), path)
         return value
@@ -94,7 +94,8 @@ class RunFolder(metaclass=Documented):
             value = value | {"format": FORMAT}
         # Maps and pictures hold many numbers, so they are written without indentation.
         write_whole(
-            self.file(name), json_file.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
+            self.file(name),
+            json_file.dump_with_checksum(value, None if name in ("maps", "pictures") else 1, self._owner(name)),
         )
 
     def metrics(self) -> list[JsonObject]:

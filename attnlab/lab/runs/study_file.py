@@ -63,7 +63,7 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
         },
     }
     if content != before:
-        json_file.write_whole(home / "study.json", json_file.sealed(content, indent=1))
+        json_file.write_whole(home / "study.json", json_file.dump_with_checksum(content, indent=1))
     notes = [
         f"{name} is no longer a variant of this study; its results in {home / name} are not compared"
         for name in before.get("variants", [])
@@ -123,7 +123,7 @@ def _read(home: Path) -> JsonObject:
     kept = json_file.content(path)
     if kept is None:
         return {}
-    found = json_file.unsealed(kept, FIELDS, str(path))
+    found = json_file.load_with_checksum(kept, FIELDS, str(path))
     if not all(isinstance(name, str) for name in found["variants"]):
         raise FolderError(f"{path}: the field 'variants' must be a list of names")
     return {"margin": None, **found}

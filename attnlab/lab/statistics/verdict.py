@@ -217,7 +217,7 @@ class Case:
         return max((gap for gap in self.bimodal_gaps if 0 < gap / 2 <= abs(self.centre) <= 2 * gap), default=0.0)
 
     @property
-    def luck(self) -> tuple[int, int]:
+    def candidates(self) -> tuple[int, int]:
         """How many candidates chance may have chosen from to raise the differences, and to lower them."""
         first, second = self.tried
         return (first, second) if self.higher else (second, first)
@@ -236,7 +236,7 @@ def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
     """
     from scipy.special import stdtr
 
-    seeds, centre, error, (raised, lowered) = case.pairs.size, case.centre, case.error, case.luck
+    seeds, centre, error, (raised, lowered) = case.pairs.size, case.centre, case.error, case.candidates
     if error == 0:
         return (float(centre == 0),) if margin is None else (float(centre == 0), float(abs(centre) >= margin))
     tail = lambda distance: float(stdtr(seeds - 1, distance / error))
@@ -261,7 +261,7 @@ def conclude(
         comparisons: the number of comparisons, for the interval.
     """
     seeds, centre = case.pairs.size, case.centre
-    low, high = around(seeds, centre, case.error * math.sqrt(seeds), share(level, comparisons), *case.luck)
+    low, high = around(seeds, centre, case.error * math.sqrt(seeds), share(level, comparisons), *case.candidates)
     word: Word = "unclear"
     if p_same <= 1 - level:
         word = "same"

@@ -17,7 +17,13 @@ Changes = dict[str, object]  # path → value
 
 
 def value_at(base: Any, changes: Changes, path: str) -> Any:
-    """Return the value at a path after changes. Raises ValueError if there is no such field."""
+    """Return the value at a path after changes. Raises ValueError if there is no such field.
+
+    Args:
+        base: The config that the path starts at.
+        changes: New values by path, which replace those of `base`.
+        path: The names of fields, joined by dots.
+    """
     names = path.split(".")
     uppers = [".".join(names[:depth]) for depth in range(len(names), 0, -1)]
     changed = next((upper for upper in uppers if upper in changes), None)
@@ -71,7 +77,14 @@ def has_field(base: Any, changes: Changes, path: str) -> bool:
 
 
 def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:
-    """Parse the value of the field at a path. Raises ValueError if the text does not fit."""
+    """Parse the value of the field at a path. Raises ValueError if the text does not fit.
+
+    Args:
+        base: The config that the path starts at.
+        changes: New values by path, which replace those of `base`.
+        path: The names of fields, joined by dots.
+        given: The value as text.
+    """
     current = value_at(base, changes, path)
     upper, _, name = path.rpartition(".")
     allowed = annotations(type(value_at(base, changes, upper) if upper else base)).get(name, object)

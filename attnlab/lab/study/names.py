@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlab.storage.json_file import encoded
+from attnlab.storage.json_file import encode_utf8
 
 # The endings of the files that a study keeps in its own folder, next to the folders of its variants.
 STUDY_FILES = (".json", ".html", ".csv", ".png")
@@ -17,7 +17,7 @@ def check_folder_name(name: str) -> str:
     >>> check_folder_name("gated-linear")
     'gated-linear'
     """
-    edges = not name or name != name.strip() or name[0] == "." or len(encoded(name)) > 100
+    edges = not name or name != name.strip() or name[0] == "." or len(encode_utf8(name)) > 100
     if edges or any(letter in '/\\:*?"<>|' or not letter.isprintable() for letter in name):
         raise ValueError(
             f'{name=} cannot name a folder; use 1 to 100 bytes, no separator, none of :*?"<>|, no dot at the start, '

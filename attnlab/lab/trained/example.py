@@ -36,7 +36,7 @@ class GridConfig(Protocol):
     """A configuration of a model that reads an image as a grid of positions."""
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Returns the numbers of rows and columns of positions in an image of this size."""
+        """Return the numbers of rows and columns of positions in an image of this size."""
         ...
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from attnlab.analysis import flow, spread
+from attnlab.analysis import flow, map_statistics
 from attnlab.analysis.maps import attention_maps
 from attnlab.analysis.scores import scores, softmax
 from attnlab.analysis.totals import totals
@@ -94,7 +94,7 @@ def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]
             "rows": rows,
             "columns": columns,
             "rank": _largest(found, name, *layers.shape[-2:]),
-            "entropy": float(spread.mean(spread.most_entropy(scored[name][0, 0] != -np.inf))),
+            "entropy": float(map_statistics.mean(map_statistics.most_entropy(scored[name][0, 0] != -np.inf))),
             "softmax": type(mechanism) is Softmax,
             "divides": name in divisors,
             "figures": _heads(_figures(layers, scored[name]) | _least(divisors.get(name), scored[name])),
@@ -117,17 +117,17 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
 
 def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
     """Compute the figures `[L H]` by name, for maps `[L H T S]` with their scores."""
-    most, entropy = spread.most_entropy(scored != -np.inf), spread.entropy(layers)
+    most, entropy = map_statistics.most_entropy(scored != -np.inf), map_statistics.entropy(layers)
     # The share is undefined for a row that sees only one key.
     share = entropy / np.where(most > 0, most, np.nan)
-    from_softmax = spread.distance(layers, softmax(scored))
+    from_softmax = map_statistics.distance(layers, softmax(scored))
     empty = np.isnan(entropy)
     return {
-        "rank": spread.effective_rank(layers),
-        "entropy": spread.mean(entropy),
-        "share": spread.mean(share),
-        "reach": spread.mean(spread.attention_distance(layers)),
-        "apart": spread.mean(np.where(np.isnan(most), np.nan, from_softmax)),
+        "rank": map_statistics.effective_rank(layers),
+        "entropy": map_statistics.mean(entropy),
+        "share": map_statistics.mean(share),
+        "reach": map_statistics.mean(map_statistics.attention_distance(layers)),
+        "apart": map_statistics.mean(np.where(np.isnan(most), np.nan, from_softmax)),
         "empty": empty.sum(axis=-1),
         "signed": (layers < 0).any(axis=(-2, -1)),
     }
@@ -171,7 +171,9 @@ def _training(
 
 def _layers(figures: dict[str, np.ndarray]) -> dict[str, list[float]]:
     """Average the figures over heads, by layer."""
-    return {name: spread.mean(figures[name]).tolist() for name in ("rank", "entropy", "share", "reach", "apart")}
+    return {
+        name: map_statistics.mean(figures[name]).tolist() for name in ("rank", "entropy", "share", "reach", "apart")
+    }
 
 
 def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, other: str | Path) -> dict[str, Any]:
@@ -194,7 +196,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
         if sizes[0] != sizes[1]:
             notes.append(f"{name} is not compared: layers × heads are {sizes[0]} here and {sizes[1]} in the other run")
             continue
-        between = lambda a, b: spread.mean(spread.distance(a, b)).tolist()
+        between = lambda a, b: map_statistics.mean(map_statistics.distance(a, b)).tolist()
         a, b = ours[name], theirs[name]
         compared[name] = {"heads": between(a, b), "mean": between(a.mean(axis=1), b.mean(axis=1))}
     if not compared:

@@ -46,7 +46,7 @@ class EdgeWeights(Protocol):
     """A layer of a graph network that computes attention weights."""
 
     def weights(self, x: Array, ends: EdgeIndex) -> Float[Array, "E H"]:
-        """Returns the weight of each edge."""
+        """Return the weight of each edge."""
         ...
 
 
@@ -90,6 +90,13 @@ def snapshot(
     config: object, model: PyTree, problem: TextInterface, batch: Batch, answer: Batch | None = None
 ) -> Snapshot | None:
     """Compute the attention map of a batch of size 1 that the task shows, teacher-forced on the model's own answer.
+
+    Args:
+        config: The configuration of the model.
+        model: The trained model.
+        problem: The text interface of the task.
+        batch: The input.
+        answer: The model's answer to it, or None for tasks whose maps need none.
 
     Returns:
         The maps, or None if the model has no such attention or its maps are too large.

@@ -17,7 +17,7 @@ from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.lab.trained.decoding import Answer, Answerer, DecodingOptions
 from attnlab.lab.trained.load import Step, trained
-from attnlab.storage.json_file import encoded, folder_errors
+from attnlab.storage.json_file import encode_utf8, folder_errors
 from attnlab.tasks.text.pairing import PairInterface
 
 LONGER = ("refuse", "truncate")
@@ -230,7 +230,7 @@ def stream(translator: Translator, source: BinaryIO, sink: BinaryIO, tell: Calla
     """
     began, count, refused, cut = time.monotonic(), 0, 0, 0
     for answers in translator(arriving(source)):
-        sink.write(b"".join(encoded(answer.text) + b"\n" for answer in answers))
+        sink.write(b"".join(encode_utf8(answer.text) + b"\n" for answer in answers))
         sink.flush()
         for answer in answers:
             if answer.trouble:

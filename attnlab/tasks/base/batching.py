@@ -6,7 +6,7 @@ from attnlab.tasks.base.text_interface import Batch
 
 
 def even(whole: Batch, most: int, **blank: float) -> list[Batch]:
-    """Split examples into batches of equal size, so that one compiled program serves all.
+    """Splits examples into batches of equal size, so that one compiled program serves all.
 
     Args:
         whole: The examples, arrays [N, ...] by name.

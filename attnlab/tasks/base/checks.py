@@ -49,7 +49,7 @@ class TextFields(UnitsField, SmoothingField, Protocol):
 
 
 def counts(task: object, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
-    """Check that each of the fields is an integer in `least` … `most`."""
+    """Checks that each of the fields is an integer in `least` … `most`."""
     for field in fields:
         value = getattr(task, field)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -66,17 +66,17 @@ def lengths(task: LengthFields, least: int) -> None:
 
 
 def examples(task: object, parts: Iterable[str]) -> None:
-    """Check the number of examples of each part. It is bounded because all examples are held in memory."""
+    """Checks the number of examples of each part. It is bounded because all examples are held in memory."""
     counts(task, [f"{part}_examples" for part in parts], most=10_000_000)
 
 
 def seed(task: object) -> None:
-    """Check that the seed fits in 32 bits."""
+    """Checks that the seed fits in 32 bits."""
     counts(task, ["seed"], least=0, most=2**32 - 1)
 
 
 def unused(task: DataclassInstance, given: str, names: Iterable[str]) -> None:
-    """Check that fields which the field `given` makes irrelevant have their defaults."""
+    """Checks that fields which the field `given` makes irrelevant have their defaults."""
     defaults = {field.name: field.default for field in fields(task)}
     for name in names:
         if (value := getattr(task, name)) != defaults[name]:
@@ -84,20 +84,20 @@ def unused(task: DataclassInstance, given: str, names: Iterable[str]) -> None:
 
 
 def text(task: TextFields) -> None:
-    """Check the fields that tasks of text pairs have in common: units, smoothing and buckets."""
+    """Checks the fields that tasks of text pairs have in common: units, smoothing and buckets."""
     units(task)
     smoothing(task)
     buckets(task)
 
 
 def units(task: UnitsField) -> None:
-    """Check that `units` is a TokenizerSpec."""
+    """Checks that `units` is a TokenizerSpec."""
     if not isinstance(task.units, TokenizerSpec):
         raise ValueError(f"task.units={task.units!r} must be a TokenizerSpec, for example attnlab.UNITS['bpe']")
 
 
 def files(task: FileFields) -> None:
-    """Check that each part names a file.
+    """Checks that each part names a file.
 
     Raises:
         ValueError: If a part names none.
@@ -111,11 +111,11 @@ def files(task: FileFields) -> None:
 
 
 def smoothing(task: SmoothingField) -> None:
-    """Check the fraction of label smoothing."""
+    """Checks the fraction of label smoothing."""
     if isinstance(task.smoothing, bool) or not isinstance(task.smoothing, int | float) or not 0 <= task.smoothing < 1:
         raise ValueError(f"task.smoothing={task.smoothing!r} must be at least 0 and below 1")
 
 
 def buckets(task: object) -> None:
-    """Check the number of batch lengths. It is bounded because a program is compiled for each length."""
+    """Checks the number of batch lengths. It is bounded because a program is compiled for each length."""
     counts(task, ["buckets"], most=16)

@@ -44,7 +44,7 @@ class ClassInterface(TextInterface):
     def loss(
         self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the cross-entropy in nats.
+        """Computes the cross-entropy in nats.
 
         Returns:
             The mean over the scored positions, and {"accuracy"} over the same positions.
@@ -145,6 +145,6 @@ class ClassificationData(ClassInterface, TaskData):
             asked += int((label >= 0).sum())
         return {"accuracy": right / asked} if asked else {}
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of scored positions."""
         return sum(int((np.asarray(batch["label"]) >= 0).sum()) for batch in self.eval_batches(part, limit))

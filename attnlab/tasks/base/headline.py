@@ -98,7 +98,7 @@ class Headline:
 
 
 def headline(parts: Parts, asked: str = AUTO) -> Headline:
-    """Choose the headline metric from the texts of the examples, or use the metric `asked`.
+    """Chooses the headline metric from the texts of the examples, or use the metric `asked`.
 
     The references of "valid" and "test" decide. The targets of all parts decide whether they are made of a small set of
     symbols, for example phones.
@@ -127,7 +127,7 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
 
 
 def _headline(parts: Parts) -> Headline:
-    """Choose the headline metric from the texts."""
+    """Chooses the headline metric from the texts."""
     examples = [*parts["valid"], *parts["test"]]
     references = [_text(target) for example in examples for target in example.targets]
     several = sum(len(example.targets) > 1 for example in examples)
@@ -184,7 +184,7 @@ def _are_symbols(targets: Iterable[str]) -> bool:
 
 
 def _check_bleu(metric: Metric, part: str, references: Sequence[str], fitting: Metric) -> None:
-    """Raise DataError if the metric is BLEU and the references are too short for it: perfect answers would score 0."""
+    """Raises DataError if the metric is BLEU and the references are too short for it: perfect answers would score 0."""
     counts_ngrams = metric in (BLEU, BLEU_TOKENISED_LOWER, BLEU_ZH, BLEU_CHARACTERS)
     if not counts_ngrams or any(len(reference.split()) >= ORDER for reference in references):
         return

@@ -32,7 +32,7 @@ NATS = Metric("nats", low=0)
 
 
 def bleu(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Compute {"bleu"}: corpus BLEU-4 of text (Papineni et al. 2002; Post 2018).
+    """Computes {"bleu"}: corpus BLEU-4 of text (Papineni et al. 2002; Post 2018).
 
     It is case-sensitive, and text is tokenised by sacreBLEU's 13a.
 
@@ -47,7 +47,7 @@ def bleu(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
 
 
 def bleu_tokenised_lower(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Compute {"bleu_tokenised_lower"}: corpus BLEU-4 of lower-cased text whose words are separated by spaces.
+    """Computes {"bleu_tokenised_lower"}: corpus BLEU-4 of lower-cased text whose words are separated by spaces.
 
     It is meant for text that is already tokenised, as in the published numbers on Multi30k. Its values are not
     comparable with `bleu`. Raises ValueError as `bleu` does.
@@ -56,7 +56,7 @@ def bleu_tokenised_lower(answers: Sequence[str], references: Sequence[Sequence[s
 
 
 def bleu_zh(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Compute {"bleu_zh"}: corpus BLEU-4 of Chinese text, with each Chinese character as a token (sacreBLEU's `zh`).
+    """Computes {"bleu_zh"}: corpus BLEU-4 of Chinese text, with each Chinese character as a token (sacreBLEU's `zh`).
 
     Raises ValueError as `bleu` does.
     """
@@ -64,7 +64,7 @@ def bleu_zh(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict
 
 
 def bleu_characters(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Compute {"bleu_characters"}: corpus BLEU-4 of text, with each character as a token (sacreBLEU's `char`).
+    """Computes {"bleu_characters"}: corpus BLEU-4 of text, with each character as a token (sacreBLEU's `char`).
 
     It is meant for scripts without spaces between words, for example Japanese and Thai. Raises ValueError as `bleu`
     does.
@@ -73,7 +73,7 @@ def bleu_characters(answers: Sequence[str], references: Sequence[Sequence[str]])
 
 
 def chrf(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Compute {"chrf"}: chrF2 of text, over character n-grams of one to six, without spaces (Popović 2015; 2016).
+    """Computes {"chrf"}: chrF2 of text, over character n-grams of one to six, without spaces (Popović 2015; 2016).
 
     Raises ValueError as `bleu` does.
     """
@@ -83,7 +83,7 @@ def chrf(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
 
 
 def word_edits(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Compute {"word_edit_rate"} of text: Σ d(answer, r) / Σ |r| in words.
+    """Computes {"word_edit_rate"} of text: Σ d(answer, r) / Σ |r| in words.
 
     Here r is the nearest reference of each answer. Speech recognition calls this the word error rate. In `error_rates`
     that name means the fraction of wrong words. Raises ValueError as `bleu` does.
@@ -95,12 +95,12 @@ def word_edits(answers: Sequence[str], references: Sequence[Sequence[str]]) -> d
 
 
 def word_errors(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """Compute {"word_error_rate"}: the fraction of answers that equal none of their references, as in `error_rates`."""
+    """Computes {"word_error_rate"}, the fraction of answers that equal no reference, as in `error_rates`."""
     return {"word_error_rate": 1 - _matched(answers, references)}
 
 
 def perplexity(nats: float, tokens: int) -> float:
-    """Compute exp(nats / tokens).
+    """Computes exp(nats / tokens).
 
     Args:
         nats: The sum of the cross-entropies.
@@ -119,7 +119,7 @@ def perplexity(nats: float, tokens: int) -> float:
 
 
 def by_length(lengths: Sequence[int], edges: Sequence[int]) -> dict[str, list[int]]:
-    """Group examples by length, to compute a metric for each group.
+    """Groups examples by length, to compute a metric for each group.
 
     Args:
         lengths: The length of each example.
@@ -145,12 +145,12 @@ def by_length(lengths: Sequence[int], edges: Sequence[int]) -> dict[str, list[in
 
 
 def exact_match(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """Compute {"exact_match"}: the fraction of answers that equal one of their references."""
+    """Computes {"exact_match"}: the fraction of answers that equal one of their references."""
     return {"exact_match": _matched(answers, references)}
 
 
 def error_rates(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """Compute {"word_error_rate", "phoneme_error_rate"}.
+    """Computes {"word_error_rate", "phoneme_error_rate"}.
 
     The word error rate is the fraction of answers that equal none of their references. The phoneme error rate is Σ
     d(answer, r) / Σ |r|, where r is the nearest reference of each answer (the first of equally near ones). It exceeds 1

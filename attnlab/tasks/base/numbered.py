@@ -7,7 +7,7 @@ from attnlab.data.io.files import DataError
 
 
 def numbered(text: str, counts: Mapping[str, int], what: str = "images") -> tuple[str, int] | None:
-    """Parse a reference to an example, for example "test:12" for the twelfth example of the test part.
+    """Parses a reference to an example, for example "test:12" for the twelfth example of the test part.
 
     Args:
         text: The input.

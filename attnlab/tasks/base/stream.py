@@ -60,14 +60,14 @@ class GeneratedData(ClassificationData, Generic[Config]):
 
     @abstractmethod
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
-        """Generate examples of a part.
+        """Generates examples of a part.
 
         Returns:
             {"source": [N, ...], "keep": [N T] if there is padding, "label": [N] int32}.
         """
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Generate the training batch of a seed and step."""
+        """Generates the training batch of a seed and step."""
         return self._drawn(size, "train", seed, step)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:

@@ -53,7 +53,7 @@ class Task(ABC, metaclass=Documented):
 
     @abstractmethod
     def load(self) -> TaskData:
-        """Read or generate the data.
+        """Reads or generate the data.
 
         Raises:
             DataError: If the data are not available.
@@ -165,7 +165,7 @@ class TaskData(TextInterface):
 
     @abstractmethod
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """Compute the metrics of a part.
+        """Computes the metrics of a part.
 
         Args:
             part: "valid" or "test".
@@ -188,7 +188,7 @@ class TaskData(TextInterface):
         """
         return []
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of scored items, if the headline metric is the fraction of correct items.
 
         Otherwise returns None.

@@ -42,7 +42,7 @@ class TextInterface(ABC):
 
     @abstractmethod
     def loss(self, model: PyTree, batch: Batch, key: PRNGKeyArray | None) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the loss of a batch. The function is traceable.
+        """Computes the loss of a batch. The function is traceable.
 
         Args:
             model: The model.
@@ -55,7 +55,7 @@ class TextInterface(ABC):
 
     @abstractmethod
     def answer(self, model: PyTree, batch: Batch) -> Batch:
-        """Compute the model's answer to an evaluation batch. The function is traceable.
+        """Computes the model's answer to an evaluation batch. The function is traceable.
 
         If answers are decoded symbol by symbol, it also takes an argument `decoder`. None is the greedy decoder.
         """
@@ -142,7 +142,7 @@ def is_continued(interface: TextInterface) -> TypeGuard[ContinuedInterface]:
 
 
 def one_line(text: str) -> str:
-    r"""Replace each line break with a space, because byte vocabularies can spell line breaks.
+    r"""Replaces each line break with a space, because byte vocabularies can spell line breaks.
 
     >>> one_line("a\r\nb\nc")
     'a b c'

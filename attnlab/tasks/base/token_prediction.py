@@ -80,7 +80,7 @@ class TokenPrediction(TextInterface):
     def loss(
         self, model: TokenModel | Callable[..., Array], batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the smoothed cross-entropy in nats.
+        """Computes the smoothed cross-entropy in nats.
 
         Returns:
             The mean over the scored positions, and the accuracy at them.
@@ -95,7 +95,7 @@ class TokenPrediction(TextInterface):
         key: PRNGKeyArray | None,
         smoothing: float = 0.0,
     ) -> TokenLosses:
-        """Compute the cross-entropy at every position.
+        """Computes the cross-entropy at every position.
 
         A `TokenModel` computes it from its hidden states, so that the logits of all tokens are never held in memory at
         once. They would be the largest array of a training step. Any other model returns the logits of one example,
@@ -145,7 +145,7 @@ class MarkedPrediction(TokenPrediction):
 def losses_of_logits(
     logits: Float[Array, "B T V"], answers: Int[Array, "B T"], scored: Bool[Array, "B T"], smoothing: float = 0.0
 ) -> TokenLosses:
-    """Compute the cross-entropy from logits."""
+    """Computes the cross-entropy from logits."""
     import jax
     import jax.numpy as jnp
     import optax

@@ -41,7 +41,7 @@ class Labelled:
     """The number of classes."""
 
 
-class NodeClassification(TaskData):
+class NodeData(TaskData):
     """One graph in which the classes of some nodes are known.
 
     Batches are {"node", "label": [B] int32}. Nodes with label −1 are not scored. A model is called with edges [E 2],
@@ -77,7 +77,7 @@ class NodeClassification(TaskData):
     def loss(
         self, model: NodeClassifier, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the cross-entropy in nats plus the model's penalty.
+        """Computes the cross-entropy in nats plus the model's penalty.
 
         Returns:
             The sum, and {"nats", "accuracy"}: the means over the scored nodes.
@@ -112,7 +112,7 @@ class NodeClassification(TaskData):
         }
         return {metric: float(value.mean()) for metric, value in values.items()} if known.any() else {}
 
-    def with_test(self, graph: Graph, path: str) -> NodeClassification:
+    def with_test(self, graph: Graph, path: str) -> NodeData:
         """Returns the data with another graph, all of whose nodes are the test part.
 
         A model must be built for the `shape` of the result. If the graph is the one that was trained on, its own test
@@ -164,7 +164,7 @@ class NodeClassification(TaskData):
             for n, node in enumerate(self._examined(part, limit))
         ]
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of evaluated nodes."""
         return len(self._examined(part, limit))
 

@@ -8,13 +8,13 @@ from attnlab.data.graphs import cora, graph_file, graphs
 from attnlab.data.io import files
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
-from attnlab.tasks.graphs.node_data import NodeClassification
+from attnlab.tasks.graphs.node_data import NodeData
 
 
 class GraphTask(Task):
     """A task on one graph."""
 
-    def with_test(self, problem: NodeClassification, file: str) -> NodeClassification:
+    def with_test(self, problem: NodeData, file: str) -> NodeData:
         """Returns the data on the graph of an npz file.
 
         All nodes of that graph are the test part. If it is the graph that was trained on, its own test nodes are.
@@ -29,9 +29,9 @@ class Cora(GraphTask):
     The parts are those of Planetoid. A batch of 140 contains all labelled training nodes.
     """
 
-    def load(self) -> NodeClassification:
-        """Read the graph. It is downloaded if it is not available locally."""
-        return NodeClassification(*cora.parts())
+    def load(self) -> NodeData:
+        """Reads the graph. It is downloaded if it is not available locally."""
+        return NodeData(*cora.parts())
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class Nodes(GraphTask):
         if self.split:
             checks.unused(self, "split", ["each", "valid_examples", "test_examples"])
 
-    def load(self) -> NodeClassification:
-        """Read or generate the graph, and divide its nodes."""
+    def load(self) -> NodeData:
+        """Reads or generate the graph, and divide its nodes."""
         graph = graph_file.read(files.user_path(self.graph)) if self.graph else graphs.drawn(2000, 4, self.seed)
         if self.split:
-            return NodeClassification(graph, graphs.split(graph, files.user_path(self.split)))
+            return NodeData(graph, graphs.split(graph, files.user_path(self.split)))
         sizes = self.each, self.valid_examples, self.test_examples
-        return NodeClassification(graph, graphs.divided(graph, *sizes, self.seed))
+        return NodeData(graph, graphs.divided(graph, *sizes, self.seed))

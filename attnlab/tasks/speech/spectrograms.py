@@ -33,7 +33,7 @@ class Span(NamedTuple):
 
 
 def spectrograms(classes: Sequence[str], step: float, batch: Batch, answer: Batch) -> bytes:
-    """Draw the frames of strings, with the spoken words above and the predicted words below.
+    """Draws the frames of strings, with the spoken words above and the predicted words below.
 
     Wrong words are red. A line under the frames is green where the class of a frame is predicted correctly, and red
     elsewhere.

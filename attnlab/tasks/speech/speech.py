@@ -97,7 +97,7 @@ class SpeechData(ClassificationData):
     def loss(
         self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the cross-entropy in nats, the mean over frames.
+        """Computes the cross-entropy in nats, the mean over frames.
 
         Returns:
             The loss, and {"frame_accuracy"}.
@@ -163,7 +163,7 @@ class SpeechData(ClassificationData):
             "digit_error_rate": sum(errors) / whole.size,
         }
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of words."""
         return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
 

@@ -95,7 +95,7 @@ class Spoken(SpeechTask):
             names.check("task.speaker", self.speaker, spoken.SPEAKERS)
 
     def load(self) -> SpeechData:
-        """Read the recordings. They are downloaded if they are not available locally."""
+        """Reads the recordings. They are downloaded if they are not available locally."""
         return SpeechData(self, spoken.parts(self.rate, self.speaker, LogMel(self.rate).size))
 
 
@@ -116,7 +116,7 @@ class Sounds(SpeechTask):
     """The path of the test folder."""
 
     def load(self) -> SpeechData:
-        """Read your folders."""
+        """Reads your folders."""
         names = paths(self)
         for part, name in names.items():
             if not name:
@@ -147,5 +147,5 @@ class Tones(SpeechTask):
         checks.examples(self, PARTS)
 
     def load(self) -> SpeechData:
-        """Generate the sounds."""
+        """Generates the sounds."""
         return SpeechData(self, tones.parts(sizes(self), self.rate, self.seed))

@@ -112,7 +112,7 @@ class AssociationData(TaskData):
     def loss(
         self, model: Retriever, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute ½‖v − v̂‖², summed over the values and averaged over the queries.
+        """Computes ½‖v − v̂‖², summed over the values and averaged over the queries.
 
         Returns:
             The loss, and {"accuracy"}.
@@ -160,7 +160,7 @@ class AssociationData(TaskData):
         return found
 
     def encode_prompt(self, text: str) -> Batch:
-        """Parse one sequence, for example "0:2 1:0 1?".
+        """Parses one sequence, for example "0:2 1:0 1?".
 
         Raises:
             DataError: If the text is not such a sequence, or if a key or value does not exist.

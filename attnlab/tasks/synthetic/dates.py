@@ -53,7 +53,7 @@ class Dates(PairTask):
         return {**super().how, "read": dates.plain}
 
     def load(self) -> PairData:
-        """Generate the dates."""
+        """Generates the dates."""
         parts = dates.read(self.seed, sizes(self), self.languages)
         units = (Characters(), Characters())
         return PairData(parts, units, exact_match, (EXACT_MATCH,), self.buckets, **self.how)

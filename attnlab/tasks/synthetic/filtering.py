@@ -63,7 +63,7 @@ class Convolution(Task):
         checks.seed(self)
 
     def load(self) -> ConvolutionData:
-        """Draw the convolution."""
+        """Draws the convolution."""
         return ConvolutionData(self)
 
 
@@ -84,13 +84,13 @@ class ConvolutionData(TaskData):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), self._drawn("test", 0, 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Generate the images of a step, and the convolution's output for them."""
+        """Generates the images of a step, and the convolution's output for them."""
         return self._drawn("train", seed, size, step)
 
     def loss(
         self, model: ImageModel, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the mean square error over the scored pixels."""
+        """Computes the mean square error over the scored pixels."""
         import jax.numpy as jnp
 
         answers = jnp.asarray(batch["answers"])

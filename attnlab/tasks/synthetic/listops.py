@@ -88,7 +88,7 @@ class ListOpsData(GeneratedData[ListOps]):
         return {"source": ids, "keep": self._keep(counts), "label": values}
 
     def encode_prompt(self, text: str) -> Batch:
-        """Parse one expression, with its words separated by spaces.
+        """Parses one expression, with its words separated by spaces.
 
         Raises:
             DataError: If the text is not an expression, or is too long.

@@ -44,12 +44,12 @@ class SymbolQuestions(MarkedPrediction, TaskData):
                 )
         return found
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of questions."""
         return sum(int(batch["asked"].sum()) for batch in self.eval_batches(part, limit))
 
     def encode_prompt(self, text: str) -> Batch:
-        """Parse one sequence, for example "k1 v5 k2 v0 k1". Its last token is the question.
+        """Parses one sequence, for example "k1 v5 k2 v0 k1". Its last token is the question.
 
         Raises:
             DataError: If a symbol does not exist, or if the sequence is longer than any that the model has read.

@@ -59,7 +59,7 @@ class Reverse(PairTask):
         return True
 
     def load(self) -> PairData:
-        """Generate the sequences."""
+        """Generates the sequences."""
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
         parts = reverse.read(self.seed, sizes(self), longest, self.symbols, self.backwards)
         measure = lambda answers, references: exact_match(answers, references) | bleu(answers, references)

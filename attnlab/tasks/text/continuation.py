@@ -158,7 +158,7 @@ class LanguageModelData(PromptInterface, TaskData):
         return len(self.codec.decode(ids, within=True) if self.codec.units.spells else ids)
 
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
-        """Yield a message for each text, by name, that has symbols which never occur in training."""
+        """Yields a message for each text, by name, that has symbols which never occur in training."""
         for name, text in parts.items():
             unseen, count = self.codec.unknown_symbols(text)
             share = f"{len(unseen):,} of {count:,} symbols do not occur in training"

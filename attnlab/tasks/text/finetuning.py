@@ -115,7 +115,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
     def loss(
         self, model: Classifier, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the cross-entropy in nats, the mean over what is scored.
+        """Computes the cross-entropy in nats, the mean over what is scored.
 
         Returns:
             The loss, and {"word_accuracy"} for masked words or {"accuracy"} for classes.

@@ -52,7 +52,7 @@ class CMUdict(PairTask):
         return _asked(file, cmudict.rows, self.empty)
 
     def load(self) -> PairData:
-        """Read the dictionary. It is downloaded if it is not available locally."""
+        """Reads the dictionary. It is downloaded if it is not available locally."""
         return _problem(self, cmudict.parts, cmudict.rows)
 
 
@@ -107,7 +107,7 @@ class Sigmorphon(PairTask):
         return _asked(file, sigmorphon.rows, self.empty)
 
     def load(self) -> PairData:
-        """Read the three parts. They are downloaded if they are not available locally."""
+        """Reads the three parts. They are downloaded if they are not available locally."""
         return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows)
 
 
@@ -126,6 +126,6 @@ def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: word
 
 
 def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Compute the error rates of phones, which are separated by spaces."""
+    """Computes the error rates of phones, which are separated by spaces."""
     split = [[reference.split() for reference in accepted] for accepted in references]
     return error_rates([answer.split() for answer in answers], split)

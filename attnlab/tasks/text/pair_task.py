@@ -58,7 +58,7 @@ class PairTask(Task):
         return {"source_marks": self.source_marks}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
-        """Read the examples of a file that is to be scored.
+        """Reads the examples of a file that is to be scored.
 
         Returns:
             The examples, the place of each in the file, and messages about how the file was read.

@@ -50,7 +50,7 @@ class Scan(PairTask):
         return {"split": ""} if self.train and self.valid and self.test else {}
 
     def load(self) -> PairData:
-        """Read the split, which is downloaded if it is not available locally, or your own files."""
+        """Reads the split, which is downloaded if it is not available locally, or your own files."""
         parts, notes = own_parts(self, lambda: scan.parts(self.split), scan.read_user_file)
         found = PairData(parts, (Words(), Words()), exact_match, (EXACT_MATCH,), self.buckets, **self.how)
         found.notes = (*notes, *found.notes)

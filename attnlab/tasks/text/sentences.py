@@ -106,7 +106,7 @@ class Trec(SentenceTask):
     """
 
     def load(self) -> FinetuningData:
-        """Read the questions. They are downloaded if they are not available locally."""
+        """Reads the questions. They are downloaded if they are not available locally."""
         return self._problem(sentences.trec())
 
 
@@ -118,7 +118,7 @@ class Sst2(SentenceTask):
     """
 
     def load(self) -> FinetuningData:
-        """Read the reviews. They are downloaded if they are not available locally."""
+        """Reads the reviews. They are downloaded if they are not available locally."""
         return self._problem(sentences.sst2())
 
 
@@ -144,7 +144,7 @@ class Questions(SentenceTask):
         checks.seed(self)
 
     def load(self) -> FinetuningData:
-        """Generate the questions."""
+        """Generates the questions."""
         return self._problem(questions.draw(self.seed, sizes(self)))
 
 
@@ -185,7 +185,7 @@ class Sentences(SentenceTask):
         return Limit(self.longest, self.longer, self.empty), self.encoding
 
     def load(self) -> FinetuningData:
-        """Read your files."""
+        """Reads your files."""
         checks.files(self)
         if self.unlabelled not in ("", *PUBLISHED):
             repeats.distinct(paths(self) | {"unlabelled": self.unlabelled})

@@ -72,7 +72,7 @@ class Shakespeare(TextTask):
     """
 
     def load(self) -> LanguageModelData:
-        """Read the plays. They are downloaded if they are not available locally."""
+        """Reads the plays. They are downloaded if they are not available locally."""
         return LanguageModelData(shakespeare.parts(), self.units, self.length, self.longest)
 
 
@@ -91,7 +91,7 @@ class Text(TextTask):
     """The path of the test file."""
 
     def load(self) -> LanguageModelData:
-        """Read your files."""
+        """Reads your files."""
         checks.files(self)
         parts = {part: _content(path) for part, path in paths(self).items()}
         return LanguageModelData(parts, self.units, self.length, self.longest)

@@ -200,7 +200,7 @@ class PairData(PairInterface, TaskData):
             for n, (example, text) in enumerate(zip(examples, texts, strict=False))
         ]
 
-    def counted(self, part: str, limit: int | None = None) -> int | None:
+    def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of examples, if the headline metric counts correct or wrong examples."""
         return len(self._examined(part, limit)) if self.metric in SHARES else None
 
@@ -225,7 +225,7 @@ class PairData(PairInterface, TaskData):
 def _encoded(
     codecs: tuple[Tokenizer, Tokenizer], examples: Iterable[Example], source_marks: str
 ) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
-    """Encode examples without the symbols that never occur in training.
+    """Encodes examples without the symbols that never occur in training.
 
     Returns:
         The marked ids of sources, the ids of first references, and how many examples of each side had such symbols,
@@ -245,7 +245,7 @@ def _encoded(
 def _unknown(
     path: str, places: Sequence[str], codecs: tuple[Tokenizer, Tokenizer], examples: Sequence[Example], most: int = 5
 ) -> Iterable[str]:
-    """Yield a message about the examples of a file with symbols that never occur in training, for each side."""
+    """Yields a message about the examples of a file with symbols that never occur in training, for each side."""
     for side, words in enumerate(UNKNOWN):
         texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
         pairs = zip(places, texts, strict=True)

@@ -74,7 +74,7 @@ class Multi30k(PairTask):
         return _grouped(examples), places, notes
 
     def load(self) -> PairData:
-        """Read the captions. They are downloaded if they are not available locally."""
+        """Reads the captions. They are downloaded if they are not available locally."""
         parts = multi30k.parts(self.source, self.target, self.tokenised)
         parts |= {part: _grouped(parts[part]) for part in ("valid", "test")}
         first, metric = (bleu_tokenised_lower, BLEU_TOKENISED_LOWER) if self.tokenised else (bleu, BLEU)
@@ -154,7 +154,7 @@ class Parallel(PairTask):
         return from_corpus(parallel.asked(file, Limit(self.longest, self.longer, self.empty), self.grouped))
 
     def load(self) -> PairData:
-        """Read your files."""
+        """Reads your files."""
         checks.files(self)
         limit = Limit(self.longest, self.longer, self.empty)
         corpora = {part: parallel.pairs(path, limit, self.grouped) for part, path in paths(self).items()}

@@ -29,7 +29,7 @@ class Marks(NamedTuple):
 def average_precision(
     found: Sequence[Marks], truth: Sequence[Marks], classes: int, thresholds: np.ndarray = THRESHOLDS
 ) -> np.ndarray:
-    """Compute the area under each class's curve of precision against recall, over all images.
+    """Computes the area under each class's curve of precision against recall, over all images.
 
     The predicted boxes of an image are processed by descending score. Each takes the true box of its class with the
     largest IoU among those not taken yet, if that IoU reaches the threshold up to rounding. Each true box is taken

@@ -19,13 +19,13 @@ NOTHING = 1e-12
 
 
 def corners(centred: Arrays) -> Arrays:
-    """Convert centred boxes (x, y, width, height) [... 4] to (left, top, right, bottom)."""
+    """Converts centred boxes (x, y, width, height) [... 4] to (left, top, right, bottom)."""
     middle, half = centred[..., :2], centred[..., 2:] / 2
     return centred.__array_namespace__().concat([middle - half, middle + half], axis=-1)
 
 
 def centred(corners: Arrays) -> Arrays:
-    """Convert boxes (left, top, right, bottom) [... 4] to (x, y, width, height)."""
+    """Converts boxes (left, top, right, bottom) [... 4] to (x, y, width, height)."""
     first, last = corners[..., :2], corners[..., 2:]
     return corners.__array_namespace__().concat([(first + last) / 2, last - first], axis=-1)
 

@@ -58,7 +58,7 @@ class Cells(BoxTask):
         _check(self)
 
     def load(self) -> DetectionData:
-        """Read the photographs."""
+        """Reads the photographs."""
         return DetectionData(cells.parts((self.rows, self.columns)), cells.CLASSES, self.flip)
 
 
@@ -92,7 +92,7 @@ class Discs(BoxTask):
         _check(self)
 
     def load(self) -> DetectionData:
-        """Generate the images."""
+        """Generates the images."""
         sized = {part: (n, size) for n, (part, size) in enumerate(sizes(self).items())}
         return DetectionData({part: self._drawn(*each) for part, each in sized.items()}, discs.CLASSES, self.flip)
 
@@ -130,7 +130,7 @@ class Boxes(BoxTask):
         _check(self)
 
     def load(self) -> DetectionData:
-        """Read your files."""
+        """Reads your files."""
         checks.files(self)
         found, classes = {}, ()
         for part, name in paths(self).items():
@@ -145,5 +145,5 @@ class Boxes(BoxTask):
 
 
 def _check(task: Cells | Discs | Boxes) -> None:
-    """Check the size of the images."""
+    """Checks the size of the images."""
     checks.counts(task, ["rows", "columns"], least=16, most=1024)

@@ -74,7 +74,7 @@ class Generation(Task):
         checks.seed(self)
 
     def load(self) -> ImageGeneration:
-        """Load the images.
+        """Loads the images.
 
         Raises:
             ValueError: If the task `images` is not one of image classification.
@@ -132,7 +132,7 @@ class ImageGeneration(TaskData):
     def loss(
         self, model: ImagePlayers, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Return the sum of the hinge losses of both players (Lim and Ye 2017; Zhang et al. 2019, equation 4).
+        """Returns the sum of the hinge losses of both players (Lim and Ye 2017; Zhang et al. 2019, equation 4).
 
         L_D = E max(0, 1 − D(x)) + E max(0, 1 + D(G(z))) with G held constant, and L_G = −E D(G(z)) with D held
         constant. The gradient of the sum with respect to each player is that of its own loss. The value of the sum has

@@ -8,7 +8,7 @@ ROWS = 256  # rows of the matrix of pairs that are computed at a time: the whole
 
 
 def frechet(a: np.ndarray, b: np.ndarray) -> float:
-    """Compute the Fréchet distance ‖μ_a − μ_b‖² + tr(C_a + C_b − 2 (C_a C_b)^½).
+    """Computes the Fréchet distance ‖μ_a − μ_b‖² + tr(C_a + C_b − 2 (C_a C_b)^½).
 
     It is the distance between normal distributions with the means and covariances of both sets (Dowson and Landau 1982,
     eq. 4). With the features of Inception it is the FID of Heusel et al. 2017 (eq. 6); with other features it is
@@ -32,7 +32,7 @@ def frechet(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def kernel(a: np.ndarray, b: np.ndarray) -> float:
-    """Compute the squared MMD with k(x, y) = (x·y/F + 1)³ by the unbiased estimate.
+    """Computes the squared MMD with k(x, y) = (x·y/F + 1)³ by the unbiased estimate.
 
     For two sets of the same distribution it is around 0 and can be negative. See Gretton et al. 2012, eq. 3. The kernel
     is that of Bińkowski et al. 2018, who use the features of Inception.
@@ -48,7 +48,7 @@ def kernel(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def diversity(chances: np.ndarray) -> float:
-    """Compute how evenly examples are distributed over classes.
+    """Computes how evenly examples are distributed over classes.
 
     It is the entropy of the mean probabilities divided by the largest possible entropy. 1 means equally many of every
     class, and 0 means all of one class.
@@ -68,12 +68,12 @@ def diversity(chances: np.ndarray) -> float:
 
 
 def _pairs(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the index of a first row of x, and the kernel of some rows from it on with all rows of y."""
+    """Yields the index of a first row of x, and the kernel of some rows from it on with all rows of y."""
     for n in range(0, len(x), ROWS):
         yield n, (x[n : n + ROWS] @ y.T / x.shape[1] + 1) ** 3
 
 
 def _check(a: np.ndarray, b: np.ndarray) -> None:
-    """Check that both sets have a covariance."""
+    """Checks that both sets have a covariance."""
     if min(len(a), len(b)) < 2:
         raise ValueError(f"expected at least two examples in each set for a covariance, got {len(a)} and {len(b)}")

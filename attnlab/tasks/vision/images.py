@@ -58,7 +58,7 @@ class FashionMNIST(ImageTask):
         _check(self)
 
     def load(self) -> ImageData:
-        """Read the images. They are downloaded if they are not available locally."""
+        """Reads the images. They are downloaded if they are not available locally."""
         found = fashion.parts()
         train, valid = divided(found["train"], self.held)
         return _problem(self, {"train": train, "valid": valid, "test": found["test"]}, fashion.CLASSES)
@@ -106,7 +106,7 @@ class Images(ImageTask):
             checks.unused(self, "valid", ["held"])
 
     def load(self) -> ImageData:
-        """Read your files."""
+        """Reads your files."""
         names = paths(self)
         if names["train"] and not files.user_path(names["train"]).exists():
             raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
@@ -163,7 +163,7 @@ class Figures(ImageTask):
         _check(self)
 
     def load(self) -> ImageData:
-        """Generate the images."""
+        """Generates the images."""
         return _problem(self, {part: self._drawn(n, part) for n, part in enumerate(PARTS)}, figures.CLASSES)
 
     def _drawn(self, n: int, part: str) -> Labelled:
@@ -176,7 +176,7 @@ def _problem(task: FashionMNIST | Images | Figures, parts: dict[str, Labelled], 
 
 
 def _check(task: FashionMNIST | Images | Figures) -> None:
-    """Check the fields that the tasks have in common: fractions, and the shift of images."""
+    """Checks the fields that the tasks have in common: fractions, and the shift of images."""
     if not 0 < task.share <= 1:
         raise ValueError(f"task.share={task.share} must be above 0 and at most 1")
     if not isinstance(task, Figures) and not 0 < task.held < 1:

@@ -53,7 +53,7 @@ def costs(
     labels: Int[Array, " M"],
     truth: Float[Array, "M 4"],
 ) -> Costs:
-    """Compute the costs of one image.
+    """Computes the costs of one image.
 
     Boxes are centred (x, y, width, height), in fractions of the image. The last class means "no object". There are at
     most Q true boxes.
@@ -85,7 +85,7 @@ def match(
     labels: Int[Array, " M"],
     truth: Float[Array, "M 4"],
 ) -> tuple[Int[Array, " M"], Int[Array, " M"]]:
-    """Match queries with true boxes by the least total cost −p(class) + 5 ‖b − b̂‖₁ − 2 GIoU (eq. 1 and 2).
+    """Matches queries with true boxes by the least total cost −p(class) + 5 ‖b − b̂‖₁ − 2 GIoU (eq. 1 and 2).
 
     No gradient flows through the matching. True boxes with label −1 are matched with the remaining queries.
 

@@ -111,7 +111,7 @@ class DetectionData(TaskData):
     def loss(
         self, model: BoxModel, batch: Batch, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], dict[str, Array]]:
-        """Compute the class, L1 and GIoU losses of matched boxes.
+        """Computes the class, L1 and GIoU losses of matched boxes.
 
         Returns:
             The weighted loss summed over the model's layers, and {"class", "l1", "giou"} of the last layer.
@@ -270,7 +270,7 @@ class DetectionData(TaskData):
 
 
 def flipped(batch: Batch, across: np.ndarray, down: np.ndarray) -> Batch:
-    """Flip images and their boxes: horizontally where `across` [B], and vertically where `down` [B]."""
+    """Flips images and their boxes: horizontally where `across` [B], and vertically where `down` [B]."""
     image, boxes = batch["image"], batch["boxes"]
     image = np.where(across[:, None, None, None], image[:, :, ::-1], image)
     image = np.where(down[:, None, None, None], image[:, ::-1], image)

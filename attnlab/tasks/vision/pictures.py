@@ -78,7 +78,7 @@ class ImageData(ClassificationData):
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
         alike = {part: [hash(image.tobytes()) for image in held.images] for part, held in parts.items()}
-        self.notes = (*absent(parts, self.classes), *sampling.scarce(train, share), *repeated(alike))
+        self.notes = (*absent(parts, self.classes), *sampling.small_class_notes(train, share), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Returns {"source": [B H W C] uint8, "label": [B] int32}."""

@@ -50,7 +50,7 @@ def test_ambiguous_images_are_refused_with_and_without_boxes(tmp_path, content, 
 
 @pytest.mark.parametrize("content", [clear(255), turned(1)])
 def test_an_opaque_upright_image_is_read(content):
-    assert photos.opened(content, "a").size == (5, 4)
+    assert photos.decode(content, "a").size == (5, 4)
 
 
 def test_a_picture_is_read_from_a_file(tmp_path):

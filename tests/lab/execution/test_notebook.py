@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from attnlab.lab.execution.notebook import Notebook
-from attnlab.lab.execution.progress import unasked
+from attnlab.lab.execution.progress import default_progress
 from attnlab.training.progress import Silent
 from tests.lab.execution.test_progress import Clock, train
 
@@ -89,12 +89,12 @@ def test_a_run_without_training_shows_no_line(shown):
 )
 def test_the_default_is_a_notebook_line_in_a_kernel(monkeypatch, shell, kind):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    assert isinstance(unasked(), kind)
+    assert isinstance(default_progress(), kind)
 
 
 def test_the_default_is_silent_without_ipython(monkeypatch):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert isinstance(unasked(), Silent)
+    assert isinstance(default_progress(), Silent)
     assert "IPython" not in sys.modules
 
 

@@ -1,14 +1,14 @@
 import csv
 import io
 
-from attnlab.lab.reporting.csv_table import rows
+from attnlab.lab.reporting.csv_table import csv_text
 from attnlab.lab.results.outcome import outcomes
 from attnlab.lab.runs.run_folder import RunFolder
 from tests.lab.synthetic import retell, write_run, write_study
 
 
 def read(folder):
-    return list(csv.DictReader(io.StringIO(rows(outcomes(folder)))))
+    return list(csv.DictReader(io.StringIO(csv_text(outcomes(folder)))))
 
 
 def test_a_row_for_each_variant_and_seed(tmp_path):

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from attnlab.lab.reporting.heatmap import LONGEST, breadth, framed, heatmap, small, still, visible
+from attnlab.lab.reporting.heatmap import LONGEST, breadth, compact, framed, heatmap, small, visible
 
 
 def test_each_cell_is_as_dark_as_its_weight():
@@ -24,7 +24,7 @@ def test_the_small_heatmap_has_the_same_cells():
 
 
 def test_neighbouring_cells_of_one_shade_are_one_path():
-    drawn = still(np.array([[0.5, 0.5, 0.0, 0.5], [-0.5, -0.5, -0.5, 0.5]]))
+    drawn = compact(np.array([[0.5, 0.5, 0.0, 0.5], [-0.5, -0.5, -0.5, 0.5]]))
     assert re.findall(r'd="([^"]*)"[^>]*?( class="less")?>', drawn) == [
         ("M0 1.5h3", ' class="less"'),
         ("M0 0.5h2M3 0.5h1M3 1.5h1", ""),

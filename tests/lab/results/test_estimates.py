@@ -40,15 +40,19 @@ def over(*values):
 def test_seeds_with_equal_values_have_no_interval():
     for values in ((1.0, 1.0, 1.0), (0.1 + 0.2, 0.3), (0.0, 0.0)):
         still = over(*values)
-        assert (still.still, still.ends, still.reach(declared("exact_match"))) == (True, None, "no spread")
+        assert (still.all_equal, still.shown_interval, still.format_interval(declared("exact_match"))) == (
+            True,
+            None,
+            "no spread",
+        )
     moved = over(1.0, 0.9999, 1.0)
-    assert moved.ends == interval([1.0, 0.9999, 1.0])
-    assert moved.reach(declared("exact_match")) == declared("exact_match").format_interval(
+    assert moved.shown_interval == interval([1.0, 0.9999, 1.0])
+    assert moved.format_interval(declared("exact_match")) == declared("exact_match").format_interval(
         *interval([1.0, 0.9999, 1.0])
     )
 
 
 def test_the_reason_for_a_missing_interval_is_stated():
-    assert over(0.5).reach(declared("loss")) == "one seed"
-    assert replace(over(0.5, 0.6), low=None).reach(declared("loss")) == "no interval"
-    assert not replace(over(1.0, 1.0), values=(1.0, 1.0, None)).still
+    assert over(0.5).format_interval(declared("loss")) == "one seed"
+    assert replace(over(0.5, 0.6), low=None).format_interval(declared("loss")) == "no interval"
+    assert not replace(over(1.0, 1.0), values=(1.0, 1.0, None)).all_equal

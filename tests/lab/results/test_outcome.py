@@ -66,10 +66,10 @@ def test_steps_are_the_mean_over_lanes_and_flops_follow_from_them(tmp_path):
     assert outcome.training_flops() == 3000
     change(run.path, flops=None, stopped=[], contenders=[0.1, 0.2])
     (outcome,) = outcomes(tmp_path)
-    assert (outcome.trained_steps(), outcome.training_flops(), outcome.tried()) == (40, None, 2)
+    assert (outcome.trained_steps(), outcome.training_flops(), outcome.tried_rates()) == (40, None, 2)
     change(run.path, steps=None, contenders="x")
     (outcome,) = outcomes(tmp_path)
-    assert (outcome.trained_steps(), outcome.tried()) == (None, 1)
+    assert (outcome.trained_steps(), outcome.tried_rates()) == (None, 1)
 
 
 def test_learning_rates_are_read_with_the_lanes_that_diverged(tmp_path):
@@ -94,11 +94,11 @@ def test_values_are_paired_with_their_seeds(tmp_path):
     (outcome,) = outcomes(tmp_path)
     values = outcome.metrics["exact_match"].values
     assert outcome.by_seed("exact_match") == {4: values[0], 9: values[1]}
-    assert [lane["seed"] for lane in outcome.lost()] == [7]
+    assert [lane["seed"] for lane in outcome.lost_lanes()] == [7]
     # Seeds that diverged may stand among the others, without a value.
     change(tmp_path / "a", seeds=[4, 7, 9])
     assert outcomes(tmp_path)[0].by_seed("exact_match") == {4: values[0], 9: values[1]}
-    assert outcomes(tmp_path)[0].alive() == [4, 9]
+    assert outcomes(tmp_path)[0].alive_seeds() == [4, 9]
     change(tmp_path / "a", seeds=[4, 5, 7, 9])
     assert outcomes(tmp_path)[0].by_seed("exact_match") == {}
     # One that is not finite is kept as such, and nothing is made of it.

@@ -284,6 +284,6 @@ def test_a_folder_of_another_format_is_refused_with_the_version_that_reads_it(fo
     assert folder.read("experiment") == EXPERIMENT
     assert json.loads(folder.file("experiment").read_text())["format"] == 2
     more = {} if found == 1 else {"format": found}  # the first version wrote no number
-    folder.file("experiment").write_bytes(json_file.sealed(EXPERIMENT | more, 1, b"experiment"))
+    folder.file("experiment").write_bytes(json_file.dump_with_checksum(EXPERIMENT | more, 1, b"experiment"))
     with pytest.raises(FolderError, match=f"run folder format {found!r}, expected 2; use {reader} to read this run$"):
         folder.read("experiment")

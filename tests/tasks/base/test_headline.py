@@ -101,7 +101,7 @@ def test_the_choice_depends_on_the_data_and_not_on_variants(write, units):
     assert problem.notes[0] == (
         "headline metric: exact_match, because references are short (median 1 word); task.metric=NAME selects another"
     )
-    assert problem.counted("test") == 4
+    assert problem.count_scored("test") == 4
 
 
 @pytest.fixture

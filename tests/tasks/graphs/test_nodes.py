@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.data.graphs import graphs
 from attnlab.data.io.files import DataError
-from attnlab.tasks.graphs.node_data import Labelled, NodeClassification
+from attnlab.tasks.graphs.node_data import Labelled, NodeData
 from attnlab.tasks.graphs.nodes import Nodes
 
 TASK = Nodes(each=3, valid_examples=30, test_examples=40)
@@ -85,7 +85,7 @@ def test_absent_classes_are_reported_by_part():
     graph = graphs.drawn(60, 3, 0)
     of = lambda label: np.flatnonzero(graph.labels == label).astype(np.int32)
     parts = {"train": of(0), "valid": np.arange(60), "test": np.concatenate([of(1), of(2)])}
-    train, test = NodeClassification(graph, parts).notes
+    train, test = NodeData(graph, parts).notes
     assert train == "train: 2 of 3 classes have no node (class 1, class 2); the model cannot predict them"
     assert test == "test: 1 of 3 classes have no node (class 0)"
 
@@ -95,7 +95,7 @@ def test_fingerprints_differ_by_graph_and_parts():
     assert len({task.load().fingerprint for task in others}) == 4
     assert TASK.load().vocabulary == PROBLEM.vocabulary
     graph = graphs.drawn(60, 3, 0)
-    found = NodeClassification(graph, graphs.divided(graph, 1, 2, 3, 0)).vocabulary
+    found = NodeData(graph, graphs.divided(graph, 1, 2, 3, 0)).vocabulary
     assert found == {"nodes": list(graph.names), "classes": list(graph.classes)}
     assert len(found["classes"]) == 3
 

@@ -126,7 +126,7 @@ def test_a_row_of_recall_ends_at_its_query():
     ):
         problem = task.load()
         rows = problem.rows("test", [{"tokens": batch["answers"]} for batch in problem.eval_batches("test")])
-        assert len(rows) == problem.counted("test")
+        assert len(rows) == problem.count_scored("test")
         assert all(row.answer == row.expected for row in rows)
     recalled = Recall(vocabulary=16, pairs=3, queries=1, valid_examples=4, test_examples=40).load()
     rows = recalled.rows("test", [{"tokens": batch["answers"]} for batch in recalled.eval_batches("test")])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attnlab.analysis.spread import attention_distance, distance, effective_rank, entropy, mean, most_entropy
+from attnlab.analysis.map_statistics import attention_distance, distance, effective_rank, entropy, mean, most_entropy
 
 NAN = np.nan
 MAPS = arrays(np.float64, (4, 6), elements=st.floats(0.0, 1.0))

@@ -23,8 +23,8 @@ def test_padding_is_not_counted(name):
     problem = task.load()
     rows = sum(len(next(iter(batch.values()))) for batch in problem.eval_batches("test"))
     assert rows > 300
-    assert problem.counted("test") == count
-    assert problem.counted("test", 20) == 20 * count // 300
+    assert problem.count_scored("test") == count
+    assert problem.count_scored("test", 20) == 20 * count // 300
 
 
 def test_counted_is_the_denominator_of_the_metric():
@@ -32,14 +32,14 @@ def test_counted_is_the_denominator_of_the_metric():
     batches = problem.eval_batches("test")
     answers = [{"label": np.array(batch["label"])} for batch in batches]
     answers[0]["label"][0] += 1
-    assert problem.score("test", answers)["accuracy"] == pytest.approx(1 - 1 / problem.counted("test"))
+    assert problem.score("test", answers)["accuracy"] == pytest.approx(1 - 1 / problem.count_scored("test"))
 
 
 def test_bleu_has_no_counts(monkeypatch):
     problem = TASKS["reverse"][0].load()
     monkeypatch.setattr(problem, "metric", "bleu")
-    assert problem.counted("test") is None
+    assert problem.count_scored("test") is None
 
 
 def test_a_loss_has_no_counts():
-    assert Associations(keys=4, examined=20).load().counted("test") is None
+    assert Associations(keys=4, examined=20).load().count_scored("test") is None
