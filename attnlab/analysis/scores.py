@@ -18,8 +18,9 @@ from attnlab.mechanisms.rotated import Rotated
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
 from attnlab.ops.feature import RotatedFeatures
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Full, Mask, Places
-from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.token_block import dense_mask
 

@@ -15,9 +15,10 @@ from attnlab.mechanisms.pairwise import CausalPairwise
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.later_sums import later_sums, later_sums_flops
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.precise_sums import PreciseSums, precise_cumsum
 from attnlab.ops.precision import accumulation_dtype
-from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
 

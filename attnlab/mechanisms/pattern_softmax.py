@@ -15,9 +15,10 @@ from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts
+from attnlab.ops.learned_score import Scores, initial, is_length_bound, shapes
 from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.precision import weighted_sum
-from attnlab.ops.score import PRODUCTS, Scores, initial, is_length_bound, scaled_dot, shapes
+from attnlab.ops.score import PRODUCTS, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.token_block import dense_mask
 

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import EdgeList, Places
 from attnlab.ops.precision import accumulation_dtype
-from attnlab.ops.score import Scores, gat
+from attnlab.ops.score import gat
 from attnlab.ops.tree import pytree, static
 
 

@@ -10,8 +10,8 @@ from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent
+from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import Places
-from attnlab.ops.score import Bias
 
 
 class PositionEncoding:

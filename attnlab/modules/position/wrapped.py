@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnlab.modules.position.base import PositionEncoding
-from attnlab.ops.score import Bias
+from attnlab.ops.learned_score import Bias
 from attnlab.ops.tree import pytree
 
 
