@@ -601,6 +601,27 @@ BUGS = [
         "return columns, np.ones(len(columns))",
         ops("feature"),
     ),
+    Bug(
+        "the cap is lost where scores are products",
+        "ops/learned_score.py",
+        "Scores(dot, {}, softcap=self.softcap)",
+        "Scores(dot, {})",
+        ["tests/mechanisms/test_softcap.py"],
+    ),
+    Bug(
+        "the cap is lost along edges",
+        "ops/edges.py",
+        "Scores(_joined, {}, softcap=scores.softcap)",
+        "Scores(_joined, {})",
+        ["tests/mechanisms/test_softcap.py"],
+    ),
+    Bug(
+        "the backward pass by blocks ignores the cap",
+        "ops/learned_score.py",
+        "self.bias is None and self.softcap is None",
+        "self.bias is None",
+        ["tests/mechanisms/test_softcap.py"],
+    ),
 ]
 
 

@@ -28,6 +28,12 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "mechanisms/test_short_convolution.py::test_it_is_the_mechanism_of_convolved_queries_and_keys_with_padding_and"
     "_packing": ("None-softmax", "2-gated-delta"),
     "mechanisms/test_sinkhorn.py::test_it_is_the_definition_written_out": ("12-12", "5-11"),
+    "mechanisms/test_softcap.py::test_it_is_the_equation_in_every_form": ("None-location", "3-scaled_dot", "3-gat"),
+    "mechanisms/test_softcap.py::test_gradients_are_those_of_finite_differences": (
+        "False-scaled_dot-None",
+        "False-cosine-3",
+        "True-scaled_dot-3",
+    ),
     "mechanisms/test_sparse.py::test_it_is_softmax_over_its_pattern": ("window", "bigbird"),
     "mechanisms/test_sparse.py::test_packed_and_padded_tokens_keep_their_own_pattern": ("window", "bigbird"),
     "mechanisms/test_sparse.py::test_the_efficient_form_is_the_definition_for_other_lengths_too": ("window", "bigbird"),
@@ -113,6 +119,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "modules/test_grouped.py::test_positions_are_those_of_query_heads": ("t5", "rotary"),
     "modules/test_recurrent.py::test_reading_step_by_step_is_reading_at_once_and_sees_no_padding": (
         "additive",
+        "sink",
         "softmax",
         "linear",
     ),

@@ -79,7 +79,7 @@ def call_scores(
     if isinstance(mechanism, LocalP):
         mechanism = mechanism.within
     if isinstance(mechanism, PatternSoftmax):
-        values = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
+        values = mechanism.scores(extra, bias)(q, k, i, j)
     elif isinstance(mechanism, Synthesizer):
         values = jnp.full((T, S), jnp.nan, jnp.result_type(float))
     else:

@@ -129,7 +129,7 @@ def split_scores(
     if scores.score is gat and scores.bias is None:
         a = scores.learned["a"].astype(accumulation_dtype(q.dtype))
         one = lambda x, a: (x.astype(a.dtype) @ a)[:, None]
-        return one(q, a[0]), one(k, a[1]), Scores(_joined, {})
+        return one(q, a[0]), one(k, a[1]), Scores(_joined, {}, softcap=scores.softcap)
     return scores.plain(q, k)
 
 

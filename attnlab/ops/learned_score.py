@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from attnlab.ops.mask import Places
-from attnlab.ops.score import PLAIN, additive, concat, cosine, dot, gat, general, location
-from attnlab.ops.tree import pytree, static
+from attnlab.ops.score import PLAIN, additive, concat, cosine, dot, gat, general, location, soft_cap
+from attnlab.ops.tree import pytree
 
 
 def _normal(key: Array, shape: tuple[int, ...]) -> Array:
@@ -102,35 +102,40 @@ Bias = Callable[..., Array]
 @pytree
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A score with its learned arrays and an optional bias: `(q, k, i, j) -> [T S]` for any pairs of a call.
+    """A score with its learned arrays, an optional cap and an optional bias: `(q, k, i, j) -> [T S]` for any pairs.
+
+    The cap is applied to the score, and the bias is added after it.
 
     Arrays learned per position are read at the positions j of the keys. The score of a key at a position beyond them is
     NaN.
     """
 
-    score: Callable = static()
+    score: Callable = field(metadata={"static": True})
     """A function of `SCORES`, or any with the same signature."""
     learned: dict[str, Array]
     """The learned arrays of one head, by name."""
     bias: Bias | None = None
     """A callable pytree `(q, i, j) -> [T S]` whose result is added to the scores, or None."""
+    softcap: float | None = field(default=None, metadata={"static": True})
+    """The bound of `attnlab.ops.score.soft_cap`, or None for no bound."""
 
     def __call__(
         self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]
     ) -> Float[Array, "T S"]:
         """Returns the scores [T S] of queries q at positions i and keys k at positions j."""
         scores = self._placed(q, k, j) if is_length_bound(self.score) else self.score(q, k, **self.learned)
+        scores = scores if self.softcap is None else soft_cap(scores, self.softcap)
         return scores if self.bias is None else scores + self.bias(q, i, j).astype(scores.dtype)
 
     @property
     def product(self) -> bool:
-        """Whether the scores are the plain dot product, without a bias."""
-        return self.score is dot and self.bias is None
+        """Whether the scores are the plain dot product, without a bias or a cap."""
+        return self.score is dot and self.bias is None and self.softcap is None
 
     def plain(
         self, q: Float[Array, "T K"], k: Float[Array, "S K"]
     ) -> tuple[Float[Array, "T H"], Float[Array, "S H"], Scores]:
-        """Transforms queries and keys so that the scores become their dot product, if that is possible.
+        """Transforms queries and keys so that the score becomes their dot product, if that is possible.
 
         This transforms T + S rows once, instead of doing work for every pair.
 
@@ -139,7 +144,7 @@ class Scores:
         """
         if self.bias is not None or self.score not in PLAIN:
             return q, k, self
-        return *PLAIN[self.score](q, k, **self.learned), Scores(dot, {})
+        return *PLAIN[self.score](q, k, **self.learned), Scores(dot, {}, softcap=self.softcap)
 
     def _placed(self, q, k, j):
         """Computes a length-bound score with the learned columns at the keys' positions."""

@@ -162,6 +162,16 @@ PLAIN: dict[Callable, Callable] = {scaled_dot: _scaled, general: _turned, cosine
 PRODUCTS = (dot, scaled_dot, cosine)
 
 
+def soft_cap(scores: Float[Array, "T S"], cap: float) -> Float[Array, "T S"]:
+    """Returns c·tanh(s / c), which is close to s for small scores and never leaves −c … c (Gemma 2, 2024, section 2).
+
+    Args:
+      scores: scores s [T S].
+      cap: the bound c, above 0.
+    """
+    return cap * jnp.tanh(scores / cap)
+
+
 def _wide(*arrays: Array) -> tuple[Array, ...]:
     """Casts all arrays to the accumulation dtype of the first: float32 at least."""
     return tuple(x.astype(accumulation_dtype(arrays[0].dtype)) for x in arrays)

@@ -54,10 +54,11 @@ def test_the_token_of_a_class_stands_in_front_and_meets_what_is_kept():
     [
         (Softmax(score=cosine), "none"),
         (Softmax(block=2), "alibi"),
+        (Softmax(softcap=0.5), "alibi"),
         (ShortConvolution(Softmax(), 2), "alibi"),
         (ShortConvolution(Softmax(), 3).with_rotary(Rotary()), "none"),
     ],
-    ids=["cosine", "alibi", "convolved", "convolved-turned"],
+    ids=["cosine", "alibi", "capped", "convolved", "convolved-turned"],
 )
 def test_softmax_of_a_call_s_scores_is_its_map(mechanism, position):
     q, k, _, extra = inputs(mechanism, 5)
