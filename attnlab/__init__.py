@@ -7,7 +7,7 @@
 Registries and packages are imported on first use, so that `import attnlab` is fast.
 
 - Registries map names to instances: `MECHANISMS`, `POSITIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES` (functions),
-  `UNITS`, `DECODERS`. Add your own with `attnlab.MECHANISMS["mine"] = Mine()`.
+  `SCALINGS` (of rotary positions), `UNITS`, `DECODERS`. Add your own with `attnlab.MECHANISMS["mine"] = Mine()`.
 - Packages: `ops`, `mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `bench`,
   `lab`.
 """
@@ -15,7 +15,18 @@ Registries and packages are imported on first use, so that `import attnlab` is f
 __version__ = "0.2.0"
 
 _ROOMS = ["ops", "mechanisms", "modules", "models", "decoding", "data", "tasks", "training", "analysis", "bench", "lab"]
-_REGISTRIES = ["MECHANISMS", "PATTERNS", "POSITIONS", "MODELS", "TASKS", "FEATURES", "SCORES", "UNITS", "DECODERS"]
+_REGISTRIES = [
+    "MECHANISMS",
+    "PATTERNS",
+    "POSITIONS",
+    "MODELS",
+    "TASKS",
+    "FEATURES",
+    "SCORES",
+    "SCALINGS",
+    "UNITS",
+    "DECODERS",
+]
 
 
 def __getattr__(name: str):

@@ -77,6 +77,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "shaw",
     ),
     "models/test_unpadded.py::test_no_padding_is_all_kept": ("attention", "gru"),
+    "modules/test_partial_rotary.py::test_every_form_agrees_and_only_distances_count": ("yarn", "linear"),
     "modules/test_rotary_features.py::test_every_form_is_the_equation": ("plain-rotary", "elu+1-rotary-2d"),
     "modules/test_rotary_features.py::test_gradients_are_those_of_finite_differences": ("elu+1",),
     "modules/test_rotary_features.py::test_a_module_turns_them_in_each_of_its_ways": (

@@ -18,7 +18,7 @@ class Wrapped(PositionEncoding):
     def __init__(self, position: PositionEncoding):
         self.position, self.config = position, getattr(position, "config", position)
         self.rotary, self.has_bias, self.has_values = position.rotary, position.has_bias, position.has_values
-        self.rotation_size = position.rotation_size
+        self.rotation_size, self.factors = position.rotation_size, position.factors
 
     def rotate(self, q, k, i, j):
         """Rotate q and k by positions i − 1 and j − 1."""
