@@ -298,7 +298,10 @@ def test_one_table_embeds_both_sides_where_an_id_means_the_same_on_both():
     ("field", "line"),
     [
         ("norm", "model.norm='other' must be one of layer, rms"),
-        ("activation", "model.activation='other' must be one of relu, gelu, gelu_tanh, silu, swiglu"),
+        (
+            "activation",
+            "model.activation='other' must be one of relu, gelu, gelu_tanh, silu, glu, reglu, geglu, swiglu",
+        ),
         ("initialiser", "model.initialiser='other' must be one of gaussian, xavier, kaiming"),
         ("dtype", "model.dtype='other' must be one of float32, bfloat16, float16, float64"),
     ],
