@@ -7,7 +7,8 @@
 Registries and packages are imported on first use, so that `import attnlab` is fast.
 
 - Registries map names to instances: `MECHANISMS`, `POSITIONS`, `ATTENTIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES`
-  (functions), `UNITS`, `DECODERS`. Add your own with `attnlab.MECHANISMS["mine"] = Mine()`.
+  (functions), `SCALINGS` (of rotary positions), `UNITS`, `DECODERS`. Add your own with
+  `attnlab.MECHANISMS["mine"] = Mine()`.
 - Packages: `ops`, `mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `bench`,
   `lab`.
 """
@@ -16,8 +17,18 @@ __version__ = "0.2.0"
 
 _ROOMS = ["ops", "mechanisms", "modules", "models", "decoding", "data", "tasks", "training", "analysis", "bench", "lab"]
 _REGISTRIES = [
-    "MECHANISMS", "PATTERNS", "POSITIONS", "ATTENTIONS", "MODELS", "TASKS", "FEATURES", "SCORES", "UNITS", "DECODERS"
-]  # fmt: skip
+    "MECHANISMS",
+    "PATTERNS",
+    "POSITIONS",
+    "ATTENTIONS",
+    "MODELS",
+    "TASKS",
+    "FEATURES",
+    "SCORES",
+    "SCALINGS",
+    "UNITS",
+    "DECODERS",
+]
 
 
 def __getattr__(name: str):

@@ -43,6 +43,7 @@ PLACES = {
     "TASKS": "attnlab.tasks",
     "FEATURES": "attnlab.ops.feature",
     "SCORES": "attnlab.ops.score",
+    "SCALINGS": "attnlab.ops.position",
     "UNITS": "attnlab.data.text.units",
     "DECODERS": "attnlab.decoding",
 }

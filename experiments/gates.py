@@ -12,6 +12,8 @@ SiLU gate, per channel, as published. The norm is an RMS norm of each head. All 
 parameters. The same is a difference of less than .02 nats.
 """
 
+from dataclasses import replace
+
 from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Language
@@ -20,7 +22,10 @@ from attnlab.modules.position import POSITIONS
 from attnlab.tasks.text.text import Shakespeare
 from attnlab.training.config import Train
 
-GATES = {"softmax": "sigmoid", "gated-delta": "silu"}
+PLAIN = {
+    "softmax": MultiHead(gate_activation="sigmoid"),
+    "gated-delta": MultiHead(gate_activation="silu"),
+}
 AROUND = {
     "plain": {},
     "gate": {"gate": "channel"},
@@ -47,13 +52,13 @@ study = Study(
             f"{name}-{part}": {
                 "model.mechanism": MECHANISMS[name],
                 "model.position": POSITIONS["rotary" if name == "softmax" else "none"],
-                "model.attention": MultiHead(gate_activation=activation, **fields),
+                "model.attention": replace(layer, **fields),
             }
-            for name, activation in GATES.items()
+            for name, layer in PLAIN.items()
             for part, fields in AROUND.items()
         }
     ),
-    against={f"{name}-{part}": f"{name}-plain" for name in GATES for part in AROUND if part != "plain"},
+    against={f"{name}-{part}": f"{name}-plain" for name in PLAIN for part in AROUND if part != "plain"},
     question="Does the output gate or the norm of the heads matter, for softmax and for gated-delta?",
     match="parameters",
     margin=0.02,

@@ -657,6 +657,62 @@ BUGS = [
         "(depths * len(hay)).astype(int)",
         ["tests/tasks/synthetic/test_needle.py"],
     ),
+    Bug(
+        "the cap is lost where scores are products",
+        "ops/learned_score.py",
+        "Scores(dot, {}, softcap=self.softcap)",
+        "Scores(dot, {})",
+        ["tests/mechanisms/test_softcap.py"],
+    ),
+    Bug(
+        "the cap is lost along edges",
+        "ops/edges.py",
+        "Scores(_joined, {}, softcap=scores.softcap)",
+        "Scores(_joined, {})",
+        ["tests/mechanisms/test_softcap.py"],
+    ),
+    Bug(
+        "the backward pass by blocks ignores the cap",
+        "ops/learned_score.py",
+        "self.bias is None and self.softcap is None",
+        "self.bias is None",
+        ["tests/mechanisms/test_softcap.py"],
+    ),
+    Bug(
+        "weight decay shrinks the decay rates of a wrapped Mamba",
+        "mechanisms/short_convolution.py",
+        "undecayed=inner.undecayed,",
+        "",
+        ["tests/training/test_decayed_parameters.py"],
+    ),
+    Bug(
+        "GEGLU gates with SiLU",
+        "ops/layer.py",
+        '"geglu": gelu',
+        '"geglu": silu',
+        ["tests/modules/test_block.py"],
+    ),
+    Bug(
+        "partial rotary with the frequencies of the whole head",
+        "ops/position/rotary.py",
+        "rate = frequencies(x.shape[1], base, dtype)",
+        "rate = frequencies(2 * x.shape[1], base, dtype)[: x.shape[1] // 2]",
+        ops("position", "rotary_scaling"),
+    ),
+    Bug(
+        "YaRN interpolates the short wavelengths",
+        "ops/position/scaling.py",
+        "frequencies * (1 - share) + frequencies / self.factor * share",
+        "frequencies * share + frequencies / self.factor * (1 - share)",
+        ops("rotary_scaling"),
+    ),
+    Bug(
+        "YaRN's attention factor on the queries' side of a score only",
+        "ops/position/scaling.py",
+        "return 0.1 * math.log(self.factor) + 1 if",
+        "return math.sqrt(0.1 * math.log(self.factor) + 1) if",
+        ops("rotary_scaling"),
+    ),
 ]
 
 

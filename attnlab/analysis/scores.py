@@ -18,8 +18,9 @@ from attnlab.mechanisms.rotated import Rotated
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
 from attnlab.ops.feature import RotatedFeatures
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Full, Mask, Places
-from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.token_block import dense_mask
 
@@ -78,7 +79,7 @@ def call_scores(
     if isinstance(mechanism, LocalP):
         mechanism = mechanism.within
     if isinstance(mechanism, PatternSoftmax):
-        values = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
+        values = mechanism.scores(extra, bias)(q, k, i, j)
     elif isinstance(mechanism, Synthesizer):
         values = jnp.full((T, S), jnp.nan, jnp.result_type(float))
     else:

@@ -18,7 +18,6 @@ from attnlab.analysis.measure import Program, compiled
 from attnlab.bench.calls import FORWARD, with_gradients
 from attnlab.mechanisms import Linear, Mechanism, Softmax
 from attnlab.ops.feature import FEATURES
-from attnlab.ops.score import scaled_dot
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def beside(mechanism: Mechanism, mask: str) -> dict[str, Peer]:
 
 
 def _softmax(mechanism: Mechanism) -> bool:
-    return type(mechanism) is Softmax and mechanism.score is scaled_dot
+    return type(mechanism) is Softmax and mechanism == Softmax(block=mechanism.block, length=mechanism.length)
 
 
 def _linear(mechanism: Mechanism) -> bool:

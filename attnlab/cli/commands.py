@@ -26,6 +26,7 @@ KINDS = (
     "features",
     "scores",
     "positions",
+    "scalings",
     "models",
     "tasks",
     "units",

@@ -52,6 +52,8 @@ class Traits(metaclass=Documented):
     """Whether weights depend on the positions or the order of tokens, whatever q and k hold."""
     ill_conditioned: str = ""
     """Why rounding of the inputs may change the outputs more for longer sequences. Empty if it does not."""
+    undecayed: tuple[str, ...] = ()
+    """Names of learned matrices that weight decay spares, because they are constants of gates."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,10 @@ class Mechanism(ABC, metaclass=Documented):
 
     @property
     def learned(self) -> dict[str, tuple]:
-        """Learned arrays of one head, as name to shape. "K" and "V" stand for the widths."""
+        """Learned arrays of one head, as name to shape. "K" and "V" stand for the widths.
+
+        Weight decay applies to matrices, which have two or more axes, unless the trait `undecayed` names them.
+        """
         return {}
 
     def initial(self, key: Array, K: int, V: int) -> dict[str, Array]:

@@ -11,8 +11,8 @@ from attnlab.mechanisms.checked import CheckedMechanism, empty_state
 from attnlab.mechanisms.inputs import arrays, prepare_new_tokens, split
 from attnlab.mechanisms.position_state import initial_block
 from attnlab.ops.counts import check_counts
+from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import Places
-from attnlab.ops.score import Bias
 from attnlab.ops.split import split_chunks
 
 

@@ -13,11 +13,12 @@ from jax.tree_util import Partial
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import CausalPairwise
 from attnlab.ops import blockwise
-from attnlab.ops.counts import check_counts
+from attnlab.ops.counts import check_counts, check_positive
 from attnlab.ops.later_sums import later_sums, later_sums_flops
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.precise_sums import PreciseSums, precise_cumsum
 from attnlab.ops.precision import accumulation_dtype
-from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
 
@@ -33,7 +34,7 @@ class Forgetting(CausalPairwise):
     cache of keys, values and gates. The norm and the output gate of the paper's "Pro" layer belong to the module.
 
     Raises:
-        ValueError: if `block` is below 1.
+        ValueError: if `block` is below 1 or `softcap` is not above 0.
 
     Source: Lin et al. 2025, eq. 4 (arXiv 2503.02130).
     """
@@ -43,9 +44,12 @@ class Forgetting(CausalPairwise):
 
     None takes O(T·S) memory. Blocks give the same result with memory linear in T.
     """
+    softcap: float | None = None
+    """Bound c of q·k/√K, which becomes c·tanh(s/c) before the gates are added, or None for no bound."""
 
     def __post_init__(self):
         check_counts(block=self.block)
+        check_positive(softcap=self.softcap)
 
     @property
     def tokens(self):
@@ -63,7 +67,7 @@ class Forgetting(CausalPairwise):
 
     def weights(self, q, k, allowed, *, i, j, bias=None, forget, shift):
         """Returns weights [T S], in at least float32. The gates of the keys that a query sees are summed."""
-        scores = Scores(scaled_dot, {}, bias)(q, k, i, j)
+        scores = Scores(scaled_dot, {}, bias, self.softcap)(q, k, i, j)
         log_gates = self._log_gates(forget, shift, scores.dtype)
         return masked_softmax(scores + later_sums(jnp.where(allowed, log_gates[None, :], 0)), allowed)
 
@@ -74,14 +78,14 @@ class Forgetting(CausalPairwise):
         log_gates = self._log_gates(forget, shift, accumulation_dtype(q.dtype))
         sums = precise_cumsum(jnp.where(jnp.asarray(block.keep), log_gates, 0))
         order = np.arange(q.shape[0], dtype=np.int32)
-        scores = Scores(scaled_dot, {}, Partial(_decayed, bias, sums, jnp.asarray(block.i)))
+        scores = Scores(scaled_dot, {}, Partial(_decayed, bias, sums, jnp.asarray(block.i)), self.softcap)
         rule = blockwise.Rule(block.mask, order, order)
         return blockwise.attend(q, k, v, scores, [rule], i=order, j=order, block=self.block)[0].astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """Counts two products of T×S pairs, the sums of gates, and seven operations per pair for the softmax."""
+        """Counts two products of T×S pairs, the sums of gates, and seven operations per pair, or ten with a cap."""
         return Cost(
-            flops=T * S * (2 * K + 2 * V + 7) + later_sums_flops(T, S),
+            flops=T * S * (2 * K + 2 * V + 7 + 3 * (self.softcap is not None)) + later_sums_flops(T, S),
             bytes=moved(T, S, K, V) + 4 * S,
             state_bytes=cached(S, K, V) + 4 * S,
         )

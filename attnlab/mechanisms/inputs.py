@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Shaped
 
 from attnlab.mechanisms.base import Mechanism
+from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import Mask, Places
-from attnlab.ops.score import Bias
 
 
 def arrays(*given: ArrayLike | None) -> tuple:

@@ -7,6 +7,7 @@ from typing import final
 
 import jax.numpy as jnp
 
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.mechanisms.cost import Cost
 from attnlab.ops import gate, selective_scan
@@ -35,6 +36,7 @@ class Mamba(Chunked):
 
     chunk: int = 32
     """Number of tokens whose states are computed at once."""
+    traits = Traits(any_mask=False, position_dependent=True, undecayed=("rate",))
 
     @property
     def tokens(self):

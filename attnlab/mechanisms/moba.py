@@ -11,7 +11,8 @@ from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import CausalPairwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.key_blocks import KeyBlocks
-from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.learned_score import Scores
+from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
 

@@ -12,8 +12,9 @@ from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import CausalPairwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.key_blocks import KeyBlocks
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Window
-from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
 

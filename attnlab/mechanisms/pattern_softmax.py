@@ -1,7 +1,7 @@
 """Softmax attention over a pattern of pairs: what all forms of sparse and dense softmax attention share."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import jax
@@ -14,10 +14,11 @@ from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise, edges
-from attnlab.ops.counts import check_counts
+from attnlab.ops.counts import check_counts, check_positive
+from attnlab.ops.learned_score import Bias, Scores, initial, is_length_bound, shapes
 from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.precision import weighted_sum
-from attnlab.ops.score import PRODUCTS, Scores, initial, is_length_bound, scaled_dot, shapes
+from attnlab.ops.score import PRODUCTS, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.token_block import dense_mask
 
@@ -33,8 +34,8 @@ class PatternSoftmax(Pairwise):
     The decoding state is a cache of keys and values. A subclass gives the `pattern`.
 
     Raises:
-        ValueError: if `block` or `length` is below 1, if `score` is not callable, or if a key is known to lie beyond
-            `length` of a score that learns something per position.
+        ValueError: if `block` or `length` is below 1, if `softcap` is not above 0, if `score` is not callable, or if a
+            key is known to lie beyond `length` of a score that learns something per position.
     """
 
     score: Callable = field(default=scaled_dot, kw_only=True)
@@ -53,9 +54,12 @@ class PatternSoftmax(Pairwise):
     A sink adds e^b to the denominator: a_tj = e^{s_tj} / (e^b + Σ_n e^{s_tn}). b is 0 for "zero" (Miller 2023,
     "softmax plus one"), and one learned number per head for "learned" (gpt-oss, OpenAI 2025).
     """
+    softcap: float | None = field(default=None, kw_only=True)
+    """Bound c of the scores, or None. Scores become c·tanh(s/c), before bias and mask (Gemma 2: c = 50)."""
 
     def __post_init__(self):
         check_counts(block=self.block, length=self.length)
+        check_positive(softcap=self.softcap)
         if self.sink not in SINKS:
             raise ValueError(f"sink={self.sink!r} must be one of {', '.join(SINKS)}")
         if not callable(self.score):
@@ -106,6 +110,11 @@ class PatternSoftmax(Pairwise):
         """Returns whether the pattern is known to leave out none of the tokens."""
         return self.pattern.over(0, 1, 0, length) is True
 
+    def scores(self, learned: Mapping[str, Array], bias: Bias | None) -> Scores:
+        """Returns the scores of a call, given the learned arrays by name and the bias."""
+        own = {name: learned[name] for name in shapes(self.score, self.length)}
+        return Scores(self.score, own, bias, self.softcap)
+
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """Returns weights [T S] in at least float32. Rows sum to one, or to zero if no key is allowed.
 
@@ -114,8 +123,7 @@ class PatternSoftmax(Pairwise):
         self.check_positions(j)
         if not isinstance(self.pattern, Full):
             allowed = allowed & self.pattern(i, j)
-        sink = learned.pop("sink", None)
-        scores = Scores(self.score, learned, bias)(q, k, i, j)
+        sink, scores = learned.get("sink"), self.scores(learned, bias)(q, k, i, j)
         if self.sink == "none":
             return masked_softmax(scores, allowed)
         column = jnp.full((q.shape[0], 1), 0 if sink is None else sink, scores.dtype)
@@ -127,7 +135,7 @@ class PatternSoftmax(Pairwise):
         self.check_positions(j)
         if not isinstance(self.pattern, Full):
             ends = ends.restricted(edges.edge_scores(lambda q, k, i, j: self.pattern(i, j), q, k, ends, i, j))
-        q, k, scores = edges.split_scores(Scores(self.score, learned, bias), q, k)
+        q, k, scores = edges.split_scores(self.scores(learned, bias), q, k)
         return edges.softmax(edges.edge_scores(scores, q, k, ends, i, j), ends)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **learned):
@@ -135,29 +143,28 @@ class PatternSoftmax(Pairwise):
         self.check_positions(j)
         if self.block is None:
             return weighted_sum(self.weights(q, k, dense_mask(mask, i, j), i=i, j=j, bias=bias, **learned), v)
-        sink = learned.pop("sink", None)
-        scores, rule = Scores(self.score, learned, bias), blockwise.Rule(mask, i, j)
+        scores, rule = self.scores(learned, bias), blockwise.Rule(mask, i, j)
         y, norm = self._by_blocks(q, k, v, scores, rule, i, j, self.block)
-        return self._with_sink(y, norm, sink).astype(v.dtype)
+        return self._with_sink(y, norm, learned.get("sink")).astype(v.dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
         """Attends causally with all pairs at once, or by blocks."""
         if self.block is None:
             at = block.positions
             return weighted_sum(self.weights(q, k, block.pairs, i=at, j=at, bias=bias, **learned), v)
-        order, sink = np.arange(q.shape[0], dtype=np.int32), learned.pop("sink", None)
-        scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)
+        order = np.arange(q.shape[0], dtype=np.int32)
+        scores, rule = self.scores(learned, bias), blockwise.Rule(block.mask, order, order)
         y, norm = self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block)
-        return self._with_sink(y, norm, sink).astype(v.dtype)
+        return self._with_sink(y, norm, learned.get("sink")).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """Counts two products per computed pair, and five operations per pair for the softmax.
+        """Counts two products per computed pair, five operations for the softmax, and three for the cap.
 
         Every score is counted as the scaled dot product. By blocks, only pairs that the pattern allows are counted.
         """
         pairs = T * S if self.block is None else self._pairs(T, S)
         return Cost(
-            flops=pairs * (2 * K + 2 * V + 5),
+            flops=pairs * (2 * K + 2 * V + 5 + 3 * (self.softcap is not None)),
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )

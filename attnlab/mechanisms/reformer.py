@@ -15,9 +15,10 @@ from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import l2_normalize
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Mask
 from attnlab.ops.precision import accumulation_dtype
-from attnlab.ops.score import Scores, dot, scaled_dot
+from attnlab.ops.score import dot, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.tree import pytree
 

@@ -89,6 +89,7 @@ class ShortConvolution(Recurrent, Wrapper):
             row_independent=False,
             position_dependent=True,
             ill_conditioned=inner.ill_conditioned,
+            undecayed=inner.undecayed,
         )
 
     @property

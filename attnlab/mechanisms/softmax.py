@@ -17,8 +17,8 @@ class Softmax(PatternSoftmax):
     The decoding state is a cache of keys and values.
 
     Raises:
-        ValueError: if `block` or `length` is below 1, if `score` is not callable, or if a key is known to lie beyond
-            `length` of a score that learns something per position.
+        ValueError: if `block` or `length` is below 1, if `softcap` is not above 0, if `score` is not callable, or if a
+            key is known to lie beyond `length` of a score that learns something per position.
 
     Source: Vaswani et al. 2017, eq. 1.
     """

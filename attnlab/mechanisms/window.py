@@ -68,7 +68,7 @@ class LocalP(Pairwise):
     and the mask is causal or depends only on keys, and O(T·S) otherwise.
 
     Raises:
-        ValueError: if `width` or `length` is below 1, or as `Softmax`.
+        ValueError: if `width` or `length` is below 1, or for the reasons of `Softmax`.
 
     Source: Luong et al. 2015, eq. 9-10.
     """
@@ -79,6 +79,8 @@ class LocalP(Pairwise):
     """Score function, one of `attnlab.SCORES`."""
     length: int = field(default=512, kw_only=True)
     """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
+    softcap: float | None = field(default=None, kw_only=True)
+    """Bound of the scores, as in `Softmax`, or None for no bound."""
     traits = Traits(
         bias=True,
         position_dependent=True,
@@ -92,7 +94,7 @@ class LocalP(Pairwise):
     @property
     def within(self) -> Softmax:
         """Softmax over the keys in the window."""
-        return Softmax(score=self.score, length=self.length)
+        return Softmax(score=self.score, length=self.length, softcap=self.softcap)
 
     @property
     def learned(self):

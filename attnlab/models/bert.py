@@ -33,7 +33,7 @@ class Bert(Classifier):
     """How a whole sequence becomes one vector: its "mean", or a learned "token" before it."""
     position: Position = Learned()
     """The position encoding."""
-    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "glu", "reglu", "geglu", "swiglu"] = "gelu"
     """Activation of the feed-forward blocks."""
     dropout: float = 0.1
     """Dropout probability, at least 0 and below 1."""

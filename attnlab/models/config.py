@@ -20,7 +20,7 @@ from attnlab.modules.latent import Latent
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal
-from attnlab.ops.layer import ACTIVATIONS
+from attnlab.ops.layer import ACTIVATIONS, GATED_ACTIVATIONS
 from attnlab.pattern import Pattern, by_layer, period
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
@@ -166,8 +166,8 @@ class StackConfig(metaclass=Documented):
     """
     parallel: bool = False
     """True: attention and feed-forward block read the same normalised input, and are added together (GPT-J, PaLM)."""
-    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "relu"
-    """Activation of the feed-forward blocks. "swiglu" adds a third linear map, which gates the hidden layer."""
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "glu", "reglu", "geglu", "swiglu"] = "relu"
+    """Activation of the feed-forward blocks. Those that end in "glu" add a third linear map, a gate."""
     dropout: float = 0.0
     """Dropout probability, at least 0 and below 1."""
     tied: bool = False
@@ -205,7 +205,7 @@ class StackConfig(metaclass=Documented):
         check_norm_eps(self.norm_eps)
         check_names(
             norm=(self.norm, NORMS),
-            activation=(self.activation, (*ACTIVATIONS, "swiglu")),
+            activation=(self.activation, (*ACTIVATIONS, *GATED_ACTIVATIONS)),
             initialiser=(self.initialiser, INITIALISERS),
             dtype=(self.dtype, DTYPES),
         )

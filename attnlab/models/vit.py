@@ -36,8 +36,8 @@ class ViT(Classifier):
     """Width of the hidden layer of the feed-forward blocks. None: 4 · `width`. 0: no feed-forward blocks."""
     position: Position | Pattern = Learned2D()
     """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the image's patches."""
-    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
-    """Activation of the feed-forward blocks. "swiglu" adds a third linear map, which gates the hidden layer."""
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "glu", "reglu", "geglu", "swiglu"] = "gelu"
+    """Activation of the feed-forward blocks. Those that end in "glu" add a third linear map, a gate."""
     patch: int = 4
     """Side of a patch in pixels; must divide both sides of the image. 1 reads single pixels."""
     head: int = 0

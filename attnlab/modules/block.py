@@ -36,7 +36,7 @@ class LayerConfig(metaclass=Documented):
     feedforward: int
     """Width of the hidden layer of the feed-forward block. 0: no feed-forward block."""
     activation: str
-    """Activation of the feed-forward block: a key of `attnlab.ops.layer.ACTIVATIONS`, or "swiglu"."""
+    """Activation of the feed-forward block: a key of `attnlab.ops.layer.ACTIVATIONS` or `GATED_ACTIVATIONS`."""
     norm: str
     """Kind of normalisation, a key of `attnlab.modules.norm.NORMS`."""
     norm_first: bool

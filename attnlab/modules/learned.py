@@ -17,7 +17,7 @@ def init_learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads:
     """Create the learned arrays of a mechanism.
 
     Weight decay applies to arrays with two or more axes per head, which are matrices. It does not apply to the others,
-    for example the constants of gates.
+    nor to matrices that the trait `undecayed` names, for example the decay rates of Mamba.
 
     Args:
         mechanism: The attention mechanism.
@@ -32,8 +32,8 @@ def init_learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads:
     key, start = fold_key(key, "learned"), lambda key: mechanism.initial(key, K, V)
     initial = start(key) if heads is None else jax.vmap(start)(jax.random.split(key, heads))
     axes = 0 if heads is None else 1
-    kind = lambda value: nnx.Param if value.ndim - axes >= 2 else NoDecay
-    return nnx.Dict({name: kind(value)(value) for name, value in initial.items()})
+    spared = lambda name, value: value.ndim - axes < 2 or name in mechanism.traits.undecayed
+    return nnx.Dict({name: (NoDecay if spared(name, x) else nnx.Param)(x) for name, x in initial.items()})
 
 
 def extras(mechanism: Mechanism, learned: Mapping[str, nnx.Param], heads: int | None = None) -> dict[str, Array]:

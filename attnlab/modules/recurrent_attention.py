@@ -20,13 +20,14 @@ from attnlab.modules.attention_layer import check_heads
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.observable import Observable
+from attnlab.ops.learned_score import LEARNED
 from attnlab.ops.mask import Full, KeyPadding, Mask, Places
 from attnlab.ops.precision import accumulation_dtype, matmul, weighted_sum
 from attnlab.ops.score import additive, concat, hidden_scores
 
 # Scores tanh(q W_q + k W_k)·w: for each, a function from its learned arrays to (W_q, W_k, w). A decoder that reads one
 # query at a time computes k W_k once, in `RecurrentAttention.ready`.
-HALVES: dict[Callable | None, Callable] = {
+HALVES: dict[Callable, Callable] = {
     additive: lambda w_q, w_k, w: (w_q, w_k, w),
     concat: lambda w, u: (w[0], w[1], u),
 }
@@ -85,10 +86,10 @@ class RecurrentAttention(Observable):
 
         With additive and concat scores, k becomes k W_k. With others, nothing changes.
         """
-        if self._score not in HALVES:
+        if (score := self._sum) is None:
             return known
         one = lambda k, fixed: matmul(
-            k.astype(accumulation_dtype(k.dtype)), self._halves(fixed)[1].astype(accumulation_dtype(k.dtype))
+            k.astype(accumulation_dtype(k.dtype)), _halves(score, fixed)[1].astype(accumulation_dtype(k.dtype))
         )
         return known | {"k": jax.vmap(one, in_axes=(1, 0), out_axes=1)(known["k"], self._fixed())}
 
@@ -139,9 +140,10 @@ class RecurrentAttention(Observable):
         """Return the output and the observation of one head for one query, given keys from `ready`."""
         mechanism, i, j = self.mechanism, places["i"], np.arange(k.shape[0], dtype=np.int32)
         assert isinstance(mechanism, Pairwise)  # otherwise `step` calls `_attend`
-        if self._score in HALVES:
-            w_q, _, w = self._halves(extra)
-            q, extra = matmul(q.astype(k.dtype), w_q.astype(k.dtype)), {}
+        if (score := self._sum) is not None:
+            w_q, _, w = _halves(score, extra)
+            q = matmul(q.astype(k.dtype), w_q.astype(k.dtype))
+            extra = {name: x for name, x in extra.items() if name not in LEARNED[score]}
             mechanism = replace(mechanism, score=lambda q, k: hidden_scores(q, k, w.astype(k.dtype)))
         weights = mechanism.weights(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra)
         return weighted_sum(weights, v), self.observed(mechanism, q, k, mask, **places, **extra)
@@ -167,8 +169,12 @@ class RecurrentAttention(Observable):
         return extras(self.mechanism, self.learned, self.heads)
 
     @property
-    def _score(self) -> Callable | None:
-        return self.mechanism.score if isinstance(self.mechanism, Softmax) else None
+    def _sum(self) -> Callable | None:
+        """The score of the mechanism if it is in `HALVES`, else None."""
+        score = self.mechanism.score if isinstance(self.mechanism, Softmax) else None
+        return score if score in HALVES else None
 
-    def _halves(self, fixed: dict[str, Array]) -> tuple[Array, Array, Array]:
-        return HALVES[self._score](**fixed)
+
+def _halves(score: Callable, extra: dict[str, Array]) -> tuple[Array, Array, Array]:
+    """Return W_q, W_k and w of a score in `HALVES`, given the extra inputs of the mechanism."""
+    return HALVES[score](**{name: extra[name] for name in LEARNED[score]})

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import EdgeList, Places
 from attnlab.ops.precision import accumulation_dtype
-from attnlab.ops.score import Scores, gat
+from attnlab.ops.score import gat
 from attnlab.ops.tree import pytree, static
 
 
@@ -128,7 +129,7 @@ def split_scores(
     if scores.score is gat and scores.bias is None:
         a = scores.learned["a"].astype(accumulation_dtype(q.dtype))
         one = lambda x, a: (x.astype(a.dtype) @ a)[:, None]
-        return one(q, a[0]), one(k, a[1]), Scores(_joined, {})
+        return one(q, a[0]), one(k, a[1]), Scores(_joined, {}, softcap=scores.softcap)
     return scores.plain(q, k)
 
 

@@ -98,6 +98,8 @@ def silu(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu}
+# Activations of a hidden layer that is multiplied by a second linear map of the input (Shazeer 2020, eq. 5 and 6).
+GATED_ACTIVATIONS = {"glu": jax.nn.sigmoid, "reglu": relu, "geglu": gelu, "swiglu": silu}
 
 
 def dropout(x: Float[Array, "..."], rate: float, key: PRNGKeyArray | None) -> Float[Array, "..."]:

@@ -54,10 +54,11 @@ def test_the_class_token_is_first_and_attends_to_kept_tokens():
     [
         (Softmax(score=cosine), "none"),
         (Softmax(block=2), "alibi"),
+        (Softmax(softcap=0.5), "alibi"),
         (ShortConvolution(Softmax(), 2), "alibi"),
         (ShortConvolution(Softmax(), 3).with_rotary(Rotary()), "none"),
     ],
-    ids=["cosine", "alibi", "convolved", "convolved-turned"],
+    ids=["cosine", "alibi", "capped", "convolved", "convolved-turned"],
 )
 def test_softmax_of_the_scores_of_a_call_equals_its_map(mechanism, position):
     q, k, _, extra = inputs(mechanism, 5)

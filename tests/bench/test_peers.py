@@ -17,6 +17,7 @@ def test_a_peer_is_paired_with_mechanisms_of_the_same_equation():
     assert same(Softmax()) == same(MECHANISMS["softmax-blockwise"]) == {"torch", "jax.nn"}
     assert same(Linear()) == {"fast-transformers"}
     assert same(Linear(feature=FEATURES["identity"], normalise=False)) == {"causal product"}
+    assert same(Softmax(softcap=50.0)) == same(MECHANISMS["softmax-sink"]) == set()
     assert same(Softmax(score=dot)) == same(Linear(normalise=False)) == same(MECHANISMS["delta"]) == set()
 
 

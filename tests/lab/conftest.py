@@ -123,6 +123,7 @@ def toy(monkeypatch):
         "MECHANISMS": {"softmax": Softmax(), "softmax-blocks": Softmax(block=8), "linear": Linear()},
         "PATTERNS": {},
         "ATTENTIONS": {},
+        "SCALINGS": {},
         "POSITIONS": {"none": Position(), "rotary": Rotary()},
         "MODELS": {"net": Net()},
         "TASKS": {"copy": Copy(), "sort": Sort()},

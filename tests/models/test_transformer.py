@@ -298,7 +298,10 @@ def test_a_shared_embedding_needs_a_shared_vocabulary():
     ("field", "line"),
     [
         ("norm", "model.norm='other' must be one of layer, rms"),
-        ("activation", "model.activation='other' must be one of relu, gelu, gelu_tanh, silu, swiglu"),
+        (
+            "activation",
+            "model.activation='other' must be one of relu, gelu, gelu_tanh, silu, glu, reglu, geglu, swiglu",
+        ),
         ("initialiser", "model.initialiser='other' must be one of gaussian, xavier, kaiming"),
         ("dtype", "model.dtype='other' must be one of float32, bfloat16, float16, float64"),
     ],

@@ -1,4 +1,6 @@
+import math
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -7,6 +9,7 @@ import pytest
 
 from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
+from attnlab.models import Transformer
 from attnlab.modules.block import DecoderLayer, EncoderLayer, LayerConfig, Memory, Residual
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key, fused_projection
 from attnlab.modules.embed import Embed
@@ -92,12 +95,38 @@ def test_a_decoder_layer_needs_no_padding_mask():
     np.testing.assert_allclose(run(layer, None), run(layer, KEEP), atol=1e-6)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "swiglu"])
-def test_every_activation_works_in_the_feed_forward_part(activation):
+SIGMOID = lambda x: 1 / (1 + math.exp(-x))
+GELU = lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2
+# For each activation: the function, and whether a second map gates the hidden layer.
+ACTIVATIONS = {
+    "relu": (lambda x: max(x, 0.0), False),
+    "gelu": (GELU, False),
+    "gelu_tanh": (lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), False),
+    "silu": (lambda x: x * SIGMOID(x), False),
+    "glu": (SIGMOID, True),
+    "reglu": (lambda x: max(x, 0.0), True),
+    "geglu": (GELU, True),
+    "swiglu": (lambda x: x * SIGMOID(x), True),
+}
+
+
+def test_every_activation_is_tested():
+    assert [*ACTIVATIONS] == [*get_args(get_type_hints(Transformer)["activation"])]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation_feeds_forward(activation):
     module = FeedForward(jax.random.key(0), 8, 16, activation, 0.0)
+    function, gated = ACTIVATIONS[activation]
     x = jax.random.normal(jax.random.key(1), (5, 8))
-    assert module(x).shape == (5, 8)
-    assert (module.gate is not None) == (activation == "swiglu")
+    through = lambda dense, x: (
+        np.asarray(x, np.float64) @ np.asarray(dense.w[...], np.float64) + np.asarray(dense.b[...])
+    )
+    hidden = np.vectorize(function)(through(module.inner, x))
+    if gated:
+        hidden = hidden * through(module.gate, x)
+    np.testing.assert_allclose(module(x), through(module.outer, hidden), atol=1e-5)
+    assert (module.gate is not None) == gated
 
 
 def test_initial_parameters_of_a_part_do_not_depend_on_other_parts():

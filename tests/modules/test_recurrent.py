@@ -204,7 +204,13 @@ class Weighed(Pairwise):
         return Softmax().weights(q, k, allowed, **rest) * jax.nn.sigmoid(share)[None, :]
 
 
-SUMS = {"additive": Softmax(score=additive), "concat": Softmax(score=concat, block=2), "weighed": Weighed()}
+SUMS = {
+    "additive": Softmax(score=additive),
+    "concat": Softmax(score=concat, block=2),
+    "weighed": Weighed(),
+    "capped": Softmax(score=additive, softcap=0.5),
+    "sink": Softmax(score=concat, softcap=0.5, sink="learned"),
+}
 
 
 def reads(mechanism):

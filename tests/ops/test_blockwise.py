@@ -11,8 +11,9 @@ from attnlab.mechanisms import Softmax, causal
 from attnlab.ops.blockwise import LoopSchedule, Rule, attend, equal_blocks, merge_parts
 from attnlab.ops.blockwise.schedule import PanelSchedule, plan_blocks
 from attnlab.ops.blockwise.sweep import exponential
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Causal, Edges, Full, Global, Keys, RandomBlocks, Segments, Window
-from attnlab.ops.score import SCORES, Scores, scaled_dot
+from attnlab.ops.score import SCORES, scaled_dot
 from attnlab.ops.tree import pytree
 
 pytestmark = pytest.mark.usefixtures("x64")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from attnlab.ops.layer import l2_normalize
-from attnlab.ops.score import LEARNED, PLAIN, SCORES, Scores, cosine, dot, initial, location
+from attnlab.ops.learned_score import LEARNED, Scores, initial
+from attnlab.ops.score import PLAIN, SCORES, cosine, dot, location
 from attnlab.ops.softmax import masked_softmax
 
 pytestmark = pytest.mark.usefixtures("x64")

@@ -10,8 +10,8 @@ from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent
+from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import Places
-from attnlab.ops.score import Bias
 
 
 class PositionEncoding:
@@ -23,7 +23,9 @@ class PositionEncoding:
     rotary = False
     """True if `rotate` changes q and k."""
     rotation_size = 0
-    """Number of components that `rotate` turns together, if it preserves norms; 0 otherwise."""
+    """Number of components that `rotate` needs at a time, if it preserves norms; 0 otherwise."""
+    factors = "factors that decay with the distance"
+    """What `rotate` multiplies q and k by, if it does not preserve norms."""
     has_bias = False
     """True if `bias` adds to scores."""
     has_values = False
@@ -70,7 +72,7 @@ class PositionEncoding:
             if mechanism.with_rotary(self) is None:
                 return "its scores are not products of q and k only"
             if not self.rotation_size:
-                return "its features support rotations, but not factors that decay with the distance"
+                return f"its features support rotations, but not {self.factors}"
         if self.has_bias and not mechanism.traits.bias:
             return "it does not support a bias on the scores"
         if self.has_values and (isinstance(mechanism, Recurrent) or not isinstance(mechanism, Pairwise)):

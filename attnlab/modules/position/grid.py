@@ -15,7 +15,7 @@ from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.absolute import LEVEL
 from attnlab.modules.position.base import Position, PositionEncoding
 from attnlab.modules.position.rotary import even_heads
-from attnlab.ops.counts import check_counts
+from attnlab.ops.counts import check_counts, check_positive
 from attnlab.ops.lookup import lookup
 from attnlab.ops.position import grid, rotary_2d, sinusoidal_2d
 
@@ -118,8 +118,7 @@ class Rotary2D(Position):
 
     def __post_init__(self):
         check_counts(columns=self.columns)
-        if not self.base > 0:
-            raise ValueError(f"base={self.base} must be above 0")
+        check_positive(base=self.base)
 
     def check(self, width, heads):
         """Raise ValueError if the width of a head is not divisible by 4."""

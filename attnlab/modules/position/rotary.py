@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from attnlab.modules.position.base import Position
-from attnlab.ops.position import rotary, xpos, xpos_max_length
+from attnlab.ops.counts import check_positive
+from attnlab.ops.position import RotaryScaling, rotary, xpos, xpos_max_length
 
 
 @dataclass(frozen=True)
 class Rotary(Position):
-    """Rotation of pairs of components of q and k by their positions, so q·k depends on distance (Su et al. 2021)."""
+    """Rotation of pairs of components of q and k by their positions, so q·k depends on distance (Su et al. 2021).
+
+    Raises:
+        ValueError: `base` is not above 0, or not above 1 with a scaling, `fraction` is not above 0 and at most 1, or
+            `pairs` is unknown.
+    """
 
     base: float = 10000.0
     """Base of the frequencies: pair n rotates by base^(−2n/K) per position."""
@@ -21,22 +28,48 @@ class Rotary(Position):
     "interleaved": 2n and 2n+1, as in the paper and GPT-J. "halves": n and n + K/2, as in GPT-NeoX, Llama and Hugging
     Face's `rotate_half`. Weights trained with one are wrong with the other.
     """
+    fraction: float = 1.0
+    """Share of a head's components that rotates, as a head of that width. The others pass unchanged.
+
+    GPT-NeoX and Qwen3-Next rotate a quarter.
+    """
+    scaling: RotaryScaling | None = None
+    """Change of the frequencies for longer sequences, one of `attnlab.SCALINGS`, or None."""
     rotary = True
-    rotation_size = 2
+    factors = "an attention factor; set model.position.scaling.attention_factor=1"
 
     def __post_init__(self):
-        _above_zero(base=self.base)
+        check_positive(base=self.base)
+        if not 0 < self.fraction <= 1:
+            raise ValueError(f"fraction={self.fraction} must be above 0 and at most 1")
+        if self.scaling is not None and self.base <= 1:
+            raise ValueError(f"base={self.base} must be above 1 with scaling={self.scaling}")
         if self.pairs not in ("interleaved", "halves"):
             raise ValueError(f"pairs={self.pairs!r} must be one of interleaved, halves")
 
     def check(self, width, heads):
-        """Raise ValueError if the width of a head is odd."""
-        even_heads(width, heads, "rotary")
+        """Raise ValueError if the rotated components of a head are not an even number."""
+        even_heads(width, heads, "rotary" if self.fraction == 1 else f"rotary (fraction={self.fraction})", self._group)
+
+    @property
+    def rotation_size(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The smallest width of which `fraction` is an even number; 0 if the scaling multiplies what it rotates."""
+        return 0 if self.scaling is not None and self.scaling.multiplier != 1 else self._group
 
     def rotate(self, q, k, i, j):
         """Return q and k rotated by their positions."""
-        halves = self.pairs == "halves"
-        return rotary(q, i, self.base, halves), rotary(k, j, self.base, halves)
+        size, halves = round(q.shape[1] * self._share), self.pairs == "halves"
+        turned = lambda x, at: rotary(x, at, self.base, halves, size, self.scaling)
+        return turned(q, i), turned(k, j)
+
+    @property
+    def _share(self) -> Fraction:
+        return Fraction(self.fraction).limit_denominator(10**6)
+
+    @property
+    def _group(self) -> int:
+        share = self._share
+        return share.denominator * (1 + share.numerator % 2)
 
 
 @dataclass(frozen=True)
@@ -57,7 +90,7 @@ class XPos(Position):
     rotary = True
 
     def __post_init__(self):
-        _above_zero(base=self.base, scale=self.scale)
+        check_positive(base=self.base, scale=self.scale)
 
     def check(self, width, heads):
         """Raise ValueError if the width of a head is odd."""
@@ -85,9 +118,3 @@ def even_heads(width: int, heads: int, name: str, by: int = 2) -> None:
     if (width // heads) % by:
         must = "be even" if by == 2 else f"be divisible by {by}"
         raise ValueError(f"model.width={width} over model.heads={heads} must {must} for {name} positions")
-
-
-def _above_zero(**numbers: float) -> None:
-    for name, number in numbers.items():
-        if not number > 0:
-            raise ValueError(f"{name}={number} must be above 0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnlab.modules.position.base import PositionEncoding
-from attnlab.ops.score import Bias
+from attnlab.ops.learned_score import Bias
 from attnlab.ops.tree import pytree
 
 
@@ -18,7 +18,7 @@ class Wrapped(PositionEncoding):
     def __init__(self, position: PositionEncoding):
         self.position, self.config = position, getattr(position, "config", position)
         self.rotary, self.has_bias, self.has_values = position.rotary, position.has_bias, position.has_values
-        self.rotation_size = position.rotation_size
+        self.rotation_size, self.factors = position.rotation_size, position.factors
 
     def of_layer(self, n):
         """Return the encoding of layer n, with shifted rows as well."""

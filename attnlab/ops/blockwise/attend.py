@@ -14,9 +14,9 @@ from jaxtyping import Array, Float, Int
 from attnlab.ops.blockwise.schedule import LoopSchedule, Rule, plan_blocks
 from attnlab.ops.blockwise.sweep import Plan, backward, forward
 from attnlab.ops.blockwise.vmap_groups import vmap_in_groups
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import accumulation_dtype
-from attnlab.ops.score import Scores
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.split import pad_to_multiple
 

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float, Int
 
 from attnlab.ops.blockwise.schedule import LoopSchedule, PanelSchedule, Rule
 from attnlab.ops.blockwise.vmap_groups import all_over_vmap
+from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Full, Places
 from attnlab.ops.precision import accumulation_dtype, matmul
-from attnlab.ops.score import Scores
 from attnlab.ops.tree import pytree, static
 
 # Scores within ±SAFE need no subtraction of the peak. Exponentials and their sums stay in range, and so do weighted

@@ -9,13 +9,19 @@ from jaxtyping import Array, Float, Int
 
 from attnlab.ops.mask import Places
 from attnlab.ops.position.absolute import frequencies, grid
+from attnlab.ops.position.scaling import RotaryScaling
 from attnlab.ops.precision import accumulation_dtype
 
 XPOS_GAMMA = 0.4  # γ of xPos: its smallest decay is γ / (1 + γ)
 
 
 def rotary(
-    x: Float[Array, "T K"], i: Int[Places, " T"], base: float = 10000.0, halves: bool = False
+    x: Float[Array, "T K"],
+    i: Int[Places, " T"],
+    base: float = 10000.0,
+    halves: bool = False,
+    size: int | None = None,
+    scaling: RotaryScaling | None = None,
 ) -> Float[Array, "T K"]:
     """Rotates each pair (x[2n], x[2n+1]) by the angle i · base^{−2n/K} (Su et al. 2021, eq. 34).
 
@@ -26,17 +32,24 @@ def rotary(
       i: positions [T].
       base: base of the frequencies. Defaults to 10,000.
       halves: rotate the pairs (x[n], x[n + K/2]) instead. Defaults to False.
+      size: rotate only the first `size` components, as a vector of that width (GPT-J). Defaults to K.
+      scaling: a change of the frequencies, which may also multiply rotated components. Defaults to None.
 
     Returns:
       The rotated rows [T K], in the dtype of x.
 
     Raises:
-      ValueError: if K is odd.
+      ValueError: if the number of rotated components is odd.
     """
+    if size is not None and size < x.shape[1]:
+        turned = rotary(x[:, :size], i, base, halves, scaling=scaling)
+        return jnp.concatenate([turned, x[:, size:]], axis=1)
     dtype = accumulation_dtype(x.dtype)
-    angle = jnp.asarray(i).astype(dtype)[:, None] * frequencies(x.shape[1], base, dtype)[None, :]
+    rate = frequencies(x.shape[1], base, dtype)
+    rate = rate if scaling is None else scaling.scale(rate, base)
+    angle = jnp.asarray(i).astype(dtype)[:, None] * rate[None, :]
     cos, sin = jnp.cos(angle), jnp.sin(angle)
-    x_ = x.astype(dtype)
+    x_ = x.astype(dtype) if scaling is None else x.astype(dtype) * scaling.multiplier
     one, other = jnp.split(x_, 2, axis=1) if halves else (x_[:, 0::2], x_[:, 1::2])
     turned = one * cos - other * sin, one * sin + other * cos
     joined = jnp.concatenate(turned, axis=1) if halves else jnp.stack(turned, axis=-1)

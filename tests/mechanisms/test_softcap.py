@@ -1,0 +1,164 @@
+"""Capped scores: c·tanh(s / c) instead of s, before bias and mask, in every form."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.tree_util import Partial
+
+from attnlab.lab.study import Experiment, Study, serialize
+from attnlab.lab.study.overrides import apply
+from attnlab.mechanisms import Forgetting, Local, LocalP, Mechanism, Softmax, Strided
+from attnlab.models import Language
+from attnlab.ops.mask import Causal, EdgeList, Edges
+from attnlab.ops.score import SCORES
+from attnlab.tasks import TASKS
+from tests.mechanisms.contract import attend, causal, inputs, near
+from tests.ops.test_score import PAIRS
+
+pytestmark = pytest.mark.usefixtures("x64")
+N, CAP = 7, 0.7
+MASK = np.random.default_rng(1).random((N, N)) < 0.7
+LOWER = np.tril(np.ones((N, N), bool))
+
+
+def tilt(slope, q, i, j):
+    """A bias that depends on query and distance."""
+    return slope * q[:, :1] * (i[:, None] - j[None, :]).astype(q.dtype)
+
+
+def scores(mechanism, q, k, learned, slope=0.0):
+    """c·tanh(s / c) + bias, pair by pair."""
+    pair, c = PAIRS[mechanism.score.__name__], mechanism.softcap
+    s = [[c * np.tanh(pair(a, b, j, **learned) / c) for j, b in enumerate(k)] for a in q]
+    return np.array(s) + tilt(slope, q, np.arange(len(q)), np.arange(len(k)))
+
+
+def rows(s, mask):
+    """A softmax over the pairs of a mask, row by row."""
+    weights = np.zeros(s.shape)
+    for t, row in enumerate(s):
+        if (seen := np.flatnonzero(mask[t])).size:
+            share = np.exp(row[seen] - row[seen].max())
+            weights[t, seen] = share / share.sum()
+    return weights
+
+
+def given(mechanism):
+    q, k, v, learned = inputs(mechanism, N)
+    return 2 * q, k, v, learned
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("block", [None, 3])
+def test_it_is_the_equation_in_every_form(name, block):
+    mechanism = Softmax(score=SCORES[name], softcap=CAP, block=block, length=N)
+    q, k, v, learned = given(mechanism)
+    bias = {"bias": Partial(tilt, np.float64(0.3))}
+    whole = rows(scores(mechanism, q, k, learned, 0.3), MASK) @ v
+    near(attend(mechanism, q, k, v, Edges(MASK), **bias, **learned), whole)
+    past = rows(scores(mechanism, q, k, learned, 0.3), LOWER) @ v
+    near(attend(mechanism, q, k, v, Causal(), **bias, **learned), past)
+    near(causal(mechanism, q, k, v, **bias, **learned), past)
+    near(causal(mechanism, q, k, v, block=2, **bias, **learned), past)  # by `extend`
+    edges = EdgeList(*np.argwhere(MASK).T.astype(np.int32))
+    near(attend(mechanism, q, k, v, edges, **learned), rows(scores(mechanism, q, k, learned), MASK) @ v)
+
+
+@pytest.mark.parametrize("mechanism", [Local(3, 2, block=2), Strided(stride=3, block=2)], ids=["window", "strided"])
+def test_patterns_cap_too(mechanism):
+    capped = replace(mechanism, softcap=CAP)
+    q, k, v, _ = given(capped)
+    i = np.arange(N, dtype=np.int32)
+    allowed = np.asarray(capped.pattern(i, i))
+    near(attend(capped, q, k, v), rows(scores(capped, q, k, {}), allowed) @ v)
+    near(causal(capped, q, k, v), rows(scores(capped, q, k, {}), allowed & LOWER) @ v)
+
+
+def test_the_scores_around_a_predicted_centre_are_capped():
+    mechanism = LocalP(width=2, softcap=CAP)
+    q, k, v, learned = given(mechanism)
+    centre = N / (1 + np.exp(-np.tanh(q @ learned["w_p"]) @ learned["v_p"]))
+    distance = np.arange(N)[None, :] - centre[:, None]
+    weights = rows(scores(mechanism, q, k, {}), np.abs(distance) <= 2) * np.exp(-2 * (distance / 2) ** 2)
+    near(attend(mechanism, q, k, v, **learned), weights @ v)
+
+
+@pytest.mark.parametrize("block", [None, 3])
+def test_gates_are_added_to_capped_scores(block):
+    mechanism = Forgetting(softcap=CAP, block=block)
+    q, k, v, extra = given(mechanism)
+    log_gates = -np.log1p(np.exp(-extra["forget"] - extra["shift"]))
+    s = [[CAP * np.tanh(a @ b / np.sqrt(len(a)) / CAP) for b in k] for a in q]
+    s = np.array([[s[t][j] + log_gates[j + 1 : t + 1].sum() for j in range(N)] for t in range(N)])
+    near(causal(mechanism, q, k, v, **extra), rows(s, LOWER) @ v)
+    near(causal(mechanism, q, k, v, block=2, **extra), rows(s, LOWER) @ v)
+
+
+@pytest.mark.parametrize("block", [None, 3])
+@pytest.mark.parametrize("name", ["scaled_dot", "cosine", "additive"])
+@pytest.mark.parametrize("biased", [False, True])
+def test_gradients_are_those_of_finite_differences(name, block, biased):
+    mechanism = Softmax(score=SCORES[name], softcap=CAP, block=block)
+    q, k, v, learned = (jax.tree.map(jnp.asarray, x) for x in given(mechanism))
+    target = np.random.default_rng(2).standard_normal(v.shape)
+
+    @jax.jit
+    def loss(q, k, v, learned, slope):
+        bias = Partial(tilt, slope) if biased else None
+        return jnp.sum(target * mechanism.attend(q, k, v, Edges(MASK), bias=bias, **learned))
+
+    at, step = (q, k, v, learned, jnp.asarray(0.3)), 1e-5
+    slopes = jax.grad(loss, argnums=range(5))(*at)
+    rng = np.random.default_rng(3)
+    for part in range(5):
+        for _ in range(2):
+            way = jax.tree.map(lambda x: jnp.asarray(rng.standard_normal(x.shape)), at[part])
+            moved = [
+                loss(*at[:part], jax.tree.map(lambda x, d, s=sign: x + s * step * d, at[part], way), *at[part + 1 :])
+                for sign in (1, -1)
+            ]
+            along = sum(
+                jnp.sum(x * d) for x, d in zip(jax.tree.leaves(slopes[part]), jax.tree.leaves(way), strict=True)
+            )
+            np.testing.assert_allclose((moved[0] - moved[1]) / (2 * step), along, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Softmax(), Softmax(block=3), Softmax(score=SCORES["gat"]), Forgetting(block=3), LocalP(2)], ids=str
+)
+def test_a_far_cap_is_no_cap_and_a_near_one_is_seen(mechanism):
+    q, k, v, extra = given(mechanism)
+    plain = causal(mechanism, q, k, v, **extra)
+    near(causal(replace(mechanism, softcap=1e7), q, k, v, **extra), plain)
+    assert np.abs(causal(replace(mechanism, softcap=0.1), q, k, v, **extra) - plain).max() > 0.01
+
+
+def test_scores_stay_below_the_cap_however_large():
+    mechanism = Softmax(softcap=2.0)
+    x = jnp.asarray([[1e6], [-1e6]], jnp.float32)
+    weights = mechanism.weights(x, x, jnp.ones((2, 2), bool), i=np.arange(2), j=np.arange(2))
+    np.testing.assert_allclose(weights[0], np.exp([2, -2]) / np.exp([2, -2]).sum(), rtol=1e-6)
+
+
+def test_rotary_positions_still_serve():
+    assert Softmax(softcap=50.0).traits.rotary
+    assert not Softmax(score=SCORES["gat"], softcap=50.0).traits.rotary
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
+@pytest.mark.parametrize("kind", [Softmax, Local, LocalP, Forgetting])
+def test_values_that_are_no_bound_are_refused(kind: type[Mechanism], value):
+    with pytest.raises(ValueError, match=f"softcap={value!r} must be above 0 and finite"):
+        kind(softcap=value)
+
+
+def test_it_is_set_from_the_command_line_and_read_back():
+    study = Study(Experiment(TASKS["shakespeare"], Language(width=16, heads=2, layers=1)))
+    experiment = apply(study, ["model.mechanism.softcap=50"]).base
+    assert experiment.model.mechanism == Softmax(softcap=50.0)
+    assert serialize.read(serialize.write(experiment)) == experiment
+    with pytest.raises(ValueError, match="softcap='high' must be a number, or none"):
+        apply(study, ["model.mechanism.softcap=high"])
