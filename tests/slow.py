@@ -53,6 +53,14 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "models/test_sagan.py::test_where_the_generator_looks_is_what_it_mixes_by": ("softmax",),
     "models/test_transformer.py::test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing": KINDS,
     "modules/test_grouped.py::test_several_tokens_at_a_time_and_one_by_one_are_the_whole": KINDS,
+    "functional/test_functional.py::test_it_is_a_loop_over_examples_and_heads_and_steps_with_a_cache_are_the_whole": (
+        "softmax",
+        "linear",
+        "retention",
+        "delta",
+    ),
+    "functional/test_functional.py::test_under_any_mask_it_is_a_loop_over_examples_and_heads": ("softmax", "nystrom"),
+    "functional/test_functional.py::test_softmax_is_that_of_jax": ("4-2-softmax",),
     # Every model, position and size.
     "models/test_classifier.py::test_how_much_padding_there_is_says_nothing": POSITIONS,
     "models/test_scale_embeddings.py::test_unscaled_tables_start_small": ("bahdanau",),
