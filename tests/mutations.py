@@ -93,8 +93,8 @@ BUGS = [
     Bug(
         "queries aligned at the top left",
         "mechanisms/checked.py",
-        "i = np.arange(S - T, S, dtype=np.int32) if i is None",
-        "i = np.arange(T, dtype=np.int32) if i is None",
+        "_positions(i, S - T, S)",
+        "_positions(i, 0, T)",
         contract("softmax", "forms"),
     ),
     Bug(

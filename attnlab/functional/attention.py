@@ -84,7 +84,7 @@ def attention(
     call.add_rows("query_keep", query_keep, T)
     call.add_rows("query_segment", segments[0], T)
     call.add_rows("key_segment", segments[1], S)
-    if mask is not None and shared is None:
+    if not (mask is None or isinstance(mask, Mask)):
         call.add_pairs("mask", _array("mask", mask, jnp.bool_, "a boolean array or a mask; add scores as bias"))
     if bias is not None and not mechanism.traits.bias:
         raise NotImplementedError(f"{mechanism} does not support a bias")
