@@ -6,6 +6,7 @@
 
 Registries and packages are imported on first use, so that `import attnlab` is fast.
 
+- Functions: `attention`, `init_cache`, `decode_step` run any mechanism on batches and heads.
 - Registries map names to instances: `MECHANISMS`, `POSITIONS`, `ATTENTIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES`
   (functions), `SCALINGS` (of rotary positions), `UNITS`, `DECODERS`. Add your own with
   `attnlab.MECHANISMS["mine"] = Mine()`.
@@ -16,6 +17,7 @@ Registries and packages are imported on first use, so that `import attnlab` is f
 __version__ = "0.2.0"
 
 _ROOMS = ["ops", "mechanisms", "modules", "models", "decoding", "data", "tasks", "training", "analysis", "bench", "lab"]
+_FUNCTIONS = ["attention", "init_cache", "decode_step"]
 _REGISTRIES = [
     "MECHANISMS",
     "PATTERNS",
@@ -37,12 +39,13 @@ def __getattr__(name: str):
         from attnlab import registry
 
         return registry.table(name)
-    if name in _ROOMS:
+    if name in (*_ROOMS, *_FUNCTIONS):
         from importlib import import_module
 
-        return import_module(f"attnlab.{name}")
+        room = import_module(f"attnlab.{name if name in _ROOMS else 'functional'}")
+        return room if name in _ROOMS else getattr(room, name)
     raise AttributeError(f"module 'attnlab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOMS, *_REGISTRIES])
+    return sorted([*globals(), *_ROOMS, *_FUNCTIONS, *_REGISTRIES])

@@ -93,8 +93,8 @@ BUGS = [
     Bug(
         "queries aligned at the top left",
         "mechanisms/checked.py",
-        "i = np.arange(S - T, S, dtype=np.int32) if i is None",
-        "i = np.arange(T, dtype=np.int32) if i is None",
+        "_positions(i, S - T, S)",
+        "_positions(i, 0, T)",
         contract("softmax", "forms"),
     ),
     Bug(
@@ -495,6 +495,34 @@ BUGS = [
         "gates = jnp.where(begins[:, None, None], 0, gates)",
         "",
         equation("mamba"),
+    ),
+    Bug(
+        "Mamba-3 gives the token before no second weight",
+        "mechanisms/mamba3.py",
+        "(last_write + (1 - share) * step)",
+        "last_write",
+        equation("mamba3"),
+    ),
+    Bug(
+        "a segment of Mamba-3 begins with the key before it",
+        "mechanisms/mamba3.py",
+        "jnp.where(own, x[at], 0)",
+        "x[at]",
+        equation("mamba3"),
+    ),
+    Bug(
+        "the input of an RG-LRU is not scaled by its gate",
+        "ops/cell.py",
+        "jnp.sqrt(ratio) * jax.nn.sigmoid(i)",
+        "jax.nn.sigmoid(i)",
+        ops("cell"),
+    ),
+    Bug(
+        "rows of a boolean mask stand at positions from 0",
+        "functional/attention.py",
+        "self.mask(i - self.first, j)",
+        "self.mask(i, j)",
+        ["tests/functional", "-k", "jax"],
     ),
     Bug(
         "forget gate of the key itself counted",

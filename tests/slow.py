@@ -87,6 +87,14 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "blockwise-low queries",
     ),
     "modules/test_grouped.py::test_decoding_in_blocks_or_single_tokens_equals_the_parallel_form": KINDS,
+    "functional/test_functional.py::test_it_is_a_loop_over_examples_and_heads_and_steps_with_a_cache_are_the_whole": (
+        "softmax",
+        "linear",
+        "retention",
+        "delta",
+    ),
+    "functional/test_functional.py::test_under_any_mask_it_is_a_loop_over_examples_and_heads": ("softmax", "nystrom"),
+    "functional/test_functional.py::test_softmax_is_that_of_jax": ("4-2-softmax",),
     # Every model, position and size.
     "models/test_classifier.py::test_the_amount_of_padding_has_no_effect": POSITIONS,
     "models/test_scale_embeddings.py::test_unscaled_embeddings_have_small_initial_values": ("bahdanau",),

@@ -35,10 +35,11 @@ def test_every_file_and_verb_it_names_exists():
 
 
 def test_its_python_runs(tmp_path, monkeypatch):
-    block = README.split("functions of one example and one head:")[1].split("## ")[0]
+    block = README.split("One call runs any mechanism")[1].split("## ")[0]
     code = "\n".join(line[4:] for line in block.splitlines() if line.startswith("    "))
     scope = {}
     exec(compile(code, "README.md", "exec"), scope)
+    assert scope["first"].shape == (2, 1, 4, 16)
     assert scope["y"].shape == (10, 16)
     assert scope["map"].shape == (10, 10)
 

@@ -33,6 +33,7 @@ ROOMS: dict[str, tuple[set[str], set[str] | None]] = {  # None: any library
     "mechanisms": ({"ops"}, {"jax", "jaxtyping", "numpy"}),
     "modules": ({"ops", "mechanisms"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "models": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
+    "functional": ({"ops", "mechanisms"}, {"jax", "jaxtyping", "numpy"}),
     "decoding": (set(), {"jax", "jaxtyping"}),
     "data": ({"storage"}, {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
     "tasks": (

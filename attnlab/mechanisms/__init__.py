@@ -47,6 +47,7 @@ from attnlab.mechanisms.linformer import Linformer
 from attnlab.mechanisms.log_linear import LogLinear
 from attnlab.mechanisms.longformer import Longformer
 from attnlab.mechanisms.mamba import Mamba
+from attnlab.mechanisms.mamba3 import Mamba3
 from attnlab.mechanisms.maps import weights
 from attnlab.mechanisms.mesa import Mesa
 from attnlab.mechanisms.mlstm import Mlstm
@@ -115,6 +116,7 @@ MECHANISMS |= {
     "mesa": Mesa(),
     "rwkv7": Rwkv7(),
     "mamba": Mamba(),
+    "mamba3": Mamba3(),
     "bidirectional": Bidirectional(),
     "differential": Differential(),
     "differential-2": Differential2(),

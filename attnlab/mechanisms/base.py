@@ -87,7 +87,8 @@ class Mechanism(ABC, metaclass=Documented):
     def tokens(self) -> dict[str, tuple]:
         """Extra inputs per key token, as name to shape.
 
-        The array passed to a call has a leading axis [S] before this shape. "K" and "V" stand for the widths.
+        The array passed to a call has a leading axis [S] before this shape. "K" and "V" stand for the widths, and "K/2"
+        for half of K, rounded down.
         """
         return {}
 

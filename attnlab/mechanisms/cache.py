@@ -51,20 +51,23 @@ class Cache:
             count=jnp.zeros((), jnp.int32),
         )
 
-    def check(self, new: int | Bool[Array, " T"]) -> None:
+    def check(self, new: int | Bool[Array, "*N T"]) -> None:
         """Checks that new tokens fit into the cache.
 
-        Traced values are not checked. The cache may have leading axes, for example of heads.
+        Traced values are not checked. The cache may have leading axes, for example of examples and heads.
 
         Args:
-            new: number of new tokens, or the array that marks kept tokens as True.
+            new: number of new tokens, or the array that marks kept tokens as True. Its leading axes are the first ones
+                of the cache.
 
         Raises:
             ValueError: if they are known not to fit.
         """
         if isinstance(self.count, Tracer) or isinstance(new, Tracer):
             return
-        needed, length = int(jnp.max(self.count)) + int(jnp.sum(jnp.asarray(new))), self.k.shape[-2]
+        added = new if isinstance(new, int) else jnp.sum(new, axis=-1, dtype=jnp.int32)
+        added = jnp.reshape(added, jnp.shape(added) + (1,) * (self.count.ndim - jnp.ndim(added)))
+        needed, length = int(jnp.max(self.count + added)), self.k.shape[-2]
         if needed > length:
             raise ValueError(
                 f"the cache has room for {length} tokens, got {needed}: start it with length={needed} or more"

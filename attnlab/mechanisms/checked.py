@@ -133,8 +133,7 @@ class CheckedMechanism(Mechanism):
             y = self.attend_edges(q, k, v, mask, i=rows, j=columns, bias=bias, **extra)
             if y is not None:
                 return y
-        j = np.arange(S, dtype=np.int32) if j is None else jnp.asarray(j, jnp.int32)
-        i = np.arange(S - T, S, dtype=np.int32) if i is None else jnp.asarray(i, jnp.int32)
+        i, j = _positions(i, S - T, S), _positions(j, 0, S)
         if isinstance(mask, Full):
             return self.attend_all(q, k, v, mask, i=i, j=j, bias=bias, **extra)
         rows, columns = mask.reachable(i, j)
@@ -173,6 +172,14 @@ class CheckedMechanism(Mechanism):
         self.check_positions(block.positions)
         q, k, v, extra = zero_padding(self, keep, keep, q, k, v, extra)
         return zero_where_padded(keep, self.attend_causal(q, k, v, block, bias=bias, **extra))
+
+
+def _positions(given: Int[Places, " T"] | None, first: int, end: int) -> Int[Places, " T"]:
+    """Returns positions as int32: as a numpy array, which is known while tracing, if they are first … end−1."""
+    default = np.arange(first, end, dtype=np.int32)
+    if given is None or (isinstance(given, np.ndarray) and np.array_equal(given, default)):
+        return default
+    return jnp.asarray(given, jnp.int32)
 
 
 def causal_block(mechanism: Mechanism, mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> TokenBlock:

@@ -185,5 +185,5 @@ def split(extra: dict, names) -> tuple[dict, dict]:
 
 
 def shape_of(shape: tuple, K: int, V: int) -> tuple[int, ...]:
-    """Returns a declared shape with "K" and "V" replaced by the widths."""
-    return tuple(K if size == "K" else V if size == "V" else size for size in shape)
+    """Returns a declared shape with "K", "V" and "K/2" (rounded down) replaced by the widths."""
+    return tuple(K if size == "K" else V if size == "V" else K // 2 if size == "K/2" else size for size in shape)

@@ -34,7 +34,7 @@ class RecurrentLanguage(metaclass=Documented):
     """Size of embeddings and states."""
     layers: int = 2
     """Number of recurrent layers."""
-    cell: Literal["rnn", "gru", "lstm"] = "gru"
+    cell: Literal["rnn", "gru", "lstm", "rg-lru"] = "gru"
     """Kind of recurrent cell."""
     dropout: float = 0.0
     """Dropout probability, applied to symbols, between layers and before the output."""

@@ -49,7 +49,7 @@ class Seq2Seq(metaclass=Documented):
     """Size of the symbol embeddings. None: `width`."""
     layers: int = 1
     """Number of recurrent layers of the encoder, and of the decoder."""
-    cell: Literal["rnn", "gru", "lstm"] = "lstm"
+    cell: Literal["rnn", "gru", "lstm", "rg-lru"] = "lstm"
     """Kind of recurrent cell."""
     bidirectional: bool = False
     """True: the encoder reads the source in both directions, each with states of size `width`."""

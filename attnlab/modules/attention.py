@@ -90,7 +90,7 @@ class Attention(HeadProjections):
             memory: Inputs of keys and values. None: x itself.
             mask: Which query may attend to which key, by position.
             position: The position encoding.
-            i: Positions of the queries. Default: 0…T−1.
+            i: Positions of the queries. Default: S−T…S−1, as for a mechanism. Give 0…T−1 for another sequence.
             j: Positions of the keys. Default: 0…S−1.
             first: Projected values of the first layer, for a value residual.
             key: Key for dropout of attention weights. None means no dropout.
@@ -120,7 +120,7 @@ class Attention(HeadProjections):
             memory: The result of `keys_values`.
             mask: Which query may attend to which key, by position.
             position: The position encoding.
-            i: Positions of the queries. Default: 0…T−1.
+            i: Positions of the queries. Default: S−T…S−1, as for a mechanism. Give 0…T−1 for another sequence.
             j: Positions of the keys. Default: 0…S−1.
             key: Key for dropout of attention weights. None means no dropout.
 
@@ -132,12 +132,9 @@ class Attention(HeadProjections):
 
     def _reading(self, queries, memory, mask, position, i=None, j=None, key=None, own=False):
         T, S = queries["q"].shape[0], memory["k"].shape[0]
-        # By default a mechanism aligns the ends of queries and keys. With T = S that is 0…T−1 as well, so positions are
-        # left out: the mechanism's own are known while tracing.
-        given = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
-        i = np.arange(T, dtype=np.int32) if i is None else i
+        places = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
+        i = np.arange(S - T, S, dtype=np.int32) if i is None else i
         j = np.arange(S, dtype=np.int32) if j is None else j
-        places = given if T == S else given | {"i": i}
 
         mechanism, turn = self._turned(position)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
@@ -259,7 +260,8 @@ class DecoderLayer(SelfAttentionLayer):
         if self.cross is not None and self.around_cross is not None and memory is not None:
             known, mask = self.cross.keys_values(memory.vectors), KeyPadding(memory.keep)
             mask = mask if keep is None else mask & QueryPadding(keep)
-            y, maps["cross"] = self.cross.cross(self.around_cross.before(x), known, mask, key=keys[1])
+            i = np.arange(len(x), dtype=np.int32)
+            y, maps["cross"] = self.cross.cross(self.around_cross.before(x), known, mask, i=i, key=keys[1])
             x = self.around_cross.after(x, y, keys[1])
         return self.apply_feedforward(x, keys[2:]), maps
 

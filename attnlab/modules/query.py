@@ -6,6 +6,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -62,7 +63,8 @@ class QueryLayer(FeedForwardLayer):
         y, among = self.attention.cross(queries + place, own, key=keys[0])
         x = self.around_attention.after(x, y, keys[0])
         known = self.cross.keys_values(where, memory)
-        y, cross = self.cross.cross(self.around_cross.before(x) + place, known, key=keys[1])
+        i = np.arange(len(x), dtype=np.int32)
+        y, cross = self.cross.cross(self.around_cross.before(x) + place, known, i=i, key=keys[1])
         x = self.around_cross.after(x, y, keys[1])
         return self.apply_feedforward(x, keys[2:]), {"among": among, "cross": cross}
 

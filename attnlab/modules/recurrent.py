@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 from attnlab.mechanisms.inputs import zero_where_padded
 from attnlab.modules.dense import INITIALISERS, fold_key
 from attnlab.modules.parameter import NoDecay
-from attnlab.ops.cell import CELLS
+from attnlab.ops.cell import CELLS, lru_decay, scan_linear
 from attnlab.ops.counts import check_counts
 from attnlab.ops.dense import flat_matmul
 from attnlab.ops.layer import dropout, split_keys
@@ -25,6 +25,7 @@ class RecurrentDirection(nnx.Module):
 
     The input weights W are initialised uniformly (Glorot and Bengio 2010) and the recurrent weights U as orthogonal
     matrices (Saxe et al. 2014), each gate separately. Biases are initialised to zero, the bias of a forget gate to one.
+    A cell that is linear in its state has a decay per unit instead of U.
 
     Args:
         key: Key for the initial parameters.
@@ -36,9 +37,10 @@ class RecurrentDirection(nnx.Module):
     def __init__(self, key: PRNGKeyArray, cell: str, inputs: int, width: int):
         self.cell, self.width = CELLS[cell], width
         self.w = nnx.Param(_by_gates(INITIALISERS["xavier"], fold_key(key, "w"), inputs, width, self.cell.gates))
-        self.u = nnx.Param(
-            _by_gates(jax.nn.initializers.orthogonal(), fold_key(key, "u"), width, width, self.cell.gates)
-        )
+        linear, orthogonal = self.cell.terms is not None, jax.nn.initializers.orthogonal()
+        gates = lambda: _by_gates(orthogonal, fold_key(key, "u"), width, width, self.cell.gates)
+        self.u = None if linear else nnx.Param(gates())
+        self.decay = NoDecay(lru_decay(fold_key(key, "decay"), width)) if linear else None
         bias = np.zeros((self.cell.gates, width), np.float32)
         if self.cell.remembers is not None:
             bias[self.cell.remembers] = 1
@@ -93,6 +95,12 @@ class RecurrentDirection(nnx.Module):
             The outputs [T H] and the final state.
         """
         learned = self._learned(gates.dtype)
+        if self.cell.terms is not None:
+            a, b = self.cell.terms(gates, **learned)
+            if keep is not None:
+                a, b = jnp.where(keep[:, None], a, 1), jnp.where(keep[:, None], b, 0)
+            h = scan_linear(a, b, state[0], reverse)
+            return zero_where_padded(keep, h.astype(gates.dtype)), (h[0 if reverse else -1],)
 
         def advance(state, inputs):
             gates, kept = inputs
@@ -104,8 +112,9 @@ class RecurrentDirection(nnx.Module):
         return zero_where_padded(keep, y), state
 
     def _learned(self, dtype) -> dict[str, Array]:
-        inner = {} if self.inner is None else {"b": self.inner[...]}
-        return {"u": self.u[...].astype(dtype)} | inner
+        learned = {} if self.u is None else {"u": self.u[...].astype(dtype)}
+        learned |= {} if self.inner is None else {"b": self.inner[...]}
+        return learned | ({} if self.decay is None else {"decay": self.decay[...]})
 
 
 class RecurrentLayer(nnx.Module):

@@ -106,11 +106,7 @@ class RecurrentAttention(Observable):
         Returns:
             The contexts c [T M], and the attention map [H T S], or None without an observer.
         """
-        T, S = x.shape[0], known["k"].shape[0]
-        # By default, a mechanism aligns the last query with the last key. For T = S that is the same, and the default
-        # positions are static.
-        places = {} if T == S else {"i": np.arange(T, dtype=np.int32)}
-        return self._by_heads(self._attend, x, known, mask, places)
+        return self._by_heads(self._attend, x, known, mask, {"i": np.arange(len(x), dtype=np.int32)})
 
     def step(
         self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[Places, " S"], i: Int[Places, ""]

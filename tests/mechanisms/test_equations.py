@@ -81,6 +81,17 @@ def mamba(S, t, q, k, v, x):
     return S, q[t] @ S
 
 
+def mamba3(S, t, q, k, v, x):
+    """As complex numbers: each pair of channels is one, and its angles are those of a complex decay."""
+    state, angle, before = S if isinstance(S, tuple) else (np.zeros((K, V)), np.zeros(K // 2), np.zeros((K, V)))
+    step, share = softplus(x["step"][t] + x["shift"]), sigmoid(x["trapezoid"][t])
+    angle, fade = angle + step * x["angle"][t], np.exp(-np.exp(x["rate"]) * step)
+    turn = lambda row: ((row[0::2] + 1j * row[1::2]) * np.exp(1j * angle)).view(np.float64)
+    write = np.outer(turn(k[t] + x["k_bias"]), v[t])
+    state = fade * state + (1 - share) * step * fade * before + share * step * write
+    return (state, angle, write), turn(q[t] + x["q_bias"]) @ state
+
+
 def gsa(S, t, q, k, v, x):
     silu = lambda x: x * sigmoid(x)
     keys, values = S if isinstance(S, tuple) else (np.zeros((K, x["gate"].shape[1])), np.zeros((x["gate"].shape[1], V)))
@@ -107,6 +118,7 @@ STEPS = {
     "mlstm": mlstm,
     "rwkv7": rwkv7,
     "mamba": mamba,
+    "mamba3": mamba3,
 }
 
 
@@ -343,6 +355,31 @@ def test_equal_gates_for_erasing_and_writing_are_kimi_delta_attention():
     )
 
 
+def test_a_trapezoid_of_the_new_end_alone_without_angles_and_biases_is_mamba_2():
+    """λ = 1 writes each token once, with its own step."""
+    q, k, v, extra = inputs(MECHANISMS["ssd"], 70)
+    flat = {
+        "trapezoid": np.full(70, 1e3),
+        "angle": np.zeros((70, K // 2)),
+        "q_bias": np.zeros(K),
+        "k_bias": np.zeros(K),
+    }
+    np.testing.assert_allclose(
+        causal(MECHANISMS["mamba3"], q, k, v, **extra, **flat), causal(MECHANISMS["ssd"], q, k, v, **extra), atol=1e-12
+    )
+
+
+def test_a_channel_without_a_partner_is_not_rotated():
+    q, k, v, extra = inputs(MECHANISMS["mamba3"], 9)
+    wide = lambda x, by: np.concatenate([x, np.full((*x.shape[:-1], 1), by)], axis=-1)
+    more = extra | {"q_bias": wide(extra["q_bias"], 0.0), "k_bias": wide(extra["k_bias"], 0.0)}
+    y = causal(MECHANISMS["mamba3"], wide(q, 1.0), wide(k, 1.0), v, **more)
+    flat = extra | {"angle": 0 * extra["angle"], "q_bias": 0 * extra["q_bias"], "k_bias": 0 * extra["k_bias"]}
+    ones = np.ones((9, K)) * 0.5  # whose products are those of the one more channel
+    rest = causal(MECHANISMS["mamba3"], ones, ones, v, **flat)
+    np.testing.assert_allclose(y, causal(MECHANISMS["mamba3"], q, k, v, **extra) + rest, atol=1e-12)
+
+
 def test_open_forget_gates_are_softmax_attention():
     q, k, v, extra = inputs(Forgetting(), 40)
     opened = {"forget": np.full(40, 1e4), "shift": extra["shift"]}
@@ -350,7 +387,20 @@ def test_open_forget_gates_are_softmax_attention():
 
 
 @pytest.mark.parametrize(
-    "name", ["mlstm", "forgetting", "stick-breaking", "rwkv7", "mamba", "hgrn2", "gated-delta-2", "gsa", "mesa", "path"]
+    "name",
+    [
+        "mlstm",
+        "forgetting",
+        "stick-breaking",
+        "rwkv7",
+        "mamba",
+        "mamba3",
+        "hgrn2",
+        "gated-delta-2",
+        "gsa",
+        "mesa",
+        "path",
+    ],
 )
 def test_inputs_at_their_ends_keep_numbers_finite(name):
     mechanism = MECHANISMS[name]
@@ -378,7 +428,7 @@ def test_a_denominator_of_large_exponents_does_not_overflow():
     np.testing.assert_allclose(causal(mechanism, q, k, v, **large), causal(mechanism, q, k, v, **larger), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["gated-delta", "retention", "kda", "mlstm", "mamba"])
+@pytest.mark.parametrize("name", ["gated-delta", "retention", "kda", "mlstm", "mamba", "mamba3"])
 def test_both_directions_are_the_sum_of_two_passes(name):
     inner = MECHANISMS[name]
     q, k, v, extra = inputs(inner, 40)

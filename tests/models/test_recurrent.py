@@ -21,7 +21,7 @@ def forms(model):
     return whole, jax.lax.scan(step, model.start(len(TOKENS)), TOKENS)[1]
 
 
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm", "rg-lru"])
 def test_token_by_token_equals_the_whole_and_padding_changes_nothing(cell):
     whole, steps = forms(filled(RecurrentLanguage(**SMALL, cell=cell), SHAPE))
     assert whole.shape == (2, 5, 17)
@@ -83,7 +83,7 @@ def test_invalid_values_name_the_field(fields, words):
 @pytest.mark.parametrize(
     ("field", "line"),
     [
-        ("cell", "model.cell='other' must be one of rnn, gru, lstm"),
+        ("cell", "model.cell='other' must be one of rnn, gru, lstm, rg-lru"),
         ("dtype", "model.dtype='other' must be one of float32, bfloat16, float16, float64"),
     ],
 )

@@ -309,7 +309,7 @@ def test_invalid_fields_are_refused_at_creation(fields, line):
 @pytest.mark.parametrize(
     ("field", "value", "line"),
     [
-        ("cell", "lstn", "model.cell='lstn' must be one of rnn, gru, lstm; nearest: 'lstm'"),
+        ("cell", "lstn", "model.cell='lstn' must be one of rnn, gru, lstm, rg-lru; nearest: 'lstm'"),
         ("attention", "Luongs", "model.attention='Luongs' must be one of bahdanau, luong; nearest: 'luong'"),
         ("context", "each", "model.context='each' must be one of once, every"),
         ("bridge", "projected", "model.bridge='projected' must be one of none, last, project; nearest: 'project'"),

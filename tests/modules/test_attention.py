@@ -78,7 +78,10 @@ def test_queries_of_cross_attention_have_their_own_positions():
 
     module, x = made(Softmax())
     memory = jax.random.normal(jax.random.key(2), (9, 8))
-    y, _ = attend(module, x, memory, Window(2, 2))
+    last = attend(module, x, memory, Window(2, 2))[0]
+    np.testing.assert_array_equal(last, attend(module, x, memory, Window(2, 2), i=jnp.arange(3, 9))[0])
+    y, _ = attend(module, x, memory, Window(2, 2), i=jnp.arange(6))
+    assert np.abs(y - last).max() > 1e-3
     for t in range(6):
         one = attend(module, x[t : t + 1], memory, Window(2, 2), i=jnp.array([t]))[0]
         np.testing.assert_allclose(one[0], y[t], atol=1e-6)

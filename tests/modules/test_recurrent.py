@@ -69,8 +69,9 @@ def written_out(module, x):
     for directions in module.layers:
         sides, states = [], []
         for back, way in enumerate(directions):
-            w, u, b = (np.asarray(p[...], np.float64) for p in (way.w, way.u, way.b))
-            learned = {"u": u} | ({} if way.inner is None else {"b": np.asarray(way.inner[...], np.float64)})
+            w, b = (np.asarray(p[...], np.float64) for p in (way.w, way.b))
+            learned = {"u": way.u, "b": way.inner, "decay": way.decay}
+            learned = {name: np.asarray(p[...], np.float64) for name, p in learned.items() if p is not None}
             state, y = tuple(np.zeros(H) for _ in range(way.cell.states)), {}
             for t in reversed(range(len(x))) if back else range(len(x)):
                 state = FORMULAS[way.cell.step.__name__](x[t] @ w + b, state, **learned)
@@ -159,7 +160,7 @@ def test_states_are_float32_with_half_precision_inputs():
 
 
 def test_invalid_arguments_are_refused_by_name():
-    with pytest.raises(ValueError, match="cell='elman' must be one of rnn, gru, lstm"):
+    with pytest.raises(ValueError, match="cell='elman' must be one of rnn, gru, lstm, rg-lru"):
         RecurrentLayer(jax.random.key(0), "elman", D, H)
     with pytest.raises(ValueError, match=r"layers=0 must be at least 1$"):
         RecurrentLayer(jax.random.key(0), "gru", D, H, layers=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from attnlab.ops.cell import CELLS, gru, lstm
+from attnlab.ops.cell import CELLS, gru, lru_decay, lstm, rg_lru
 
 H = 5
 cells = pytest.mark.parametrize("name", CELLS)
@@ -33,14 +33,21 @@ def lstm_formula(x, state, u):
     return sigmoid(o) * np.tanh(c), c
 
 
-FORMULAS = {"rnn": rnn_formula, "gru": gru_formula, "lstm": lstm_formula}
+def rg_lru_formula(x, state, decay):
+    r, i, n = x.reshape(3, -1)
+    a = sigmoid(decay) ** (8 * sigmoid(r))
+    return (a * state[0] + np.sqrt(1 - a**2) * sigmoid(i) * n,)
+
+
+FORMULAS = {"rnn": rnn_formula, "gru": gru_formula, "lstm": lstm_formula, "rg_lru": rg_lru_formula}
 
 
 def drawn(name, dtype=jnp.float32):
     """(x, state, learned) of a cell."""
     cell, rng = CELLS[name], np.random.default_rng(3)
     draw = lambda *shape: jnp.asarray(rng.normal(size=shape), dtype)
-    learned = {"u": draw(H, cell.gates * H)} | ({"b": draw(H)} if cell.inner else {})
+    learned = {"u": draw(H, cell.gates * H)} if cell.terms is None else {"decay": draw(H)}
+    learned |= {"b": draw(H)} if cell.inner else {}
     return draw(cell.gates * H), tuple(draw(H) for _ in range(cell.states)), learned
 
 
@@ -49,12 +56,12 @@ def drawn(name, dtype=jnp.float32):
 def test_values_and_gradients_equal_the_formula(name):
     given, step = drawn(name, jnp.float64), lambda x, state, learned: CELLS[name].step(x, state, **learned)
     x, state, learned = jax.tree.map(np.asarray, given)
-    for found, expected in zip(step(*given), FORMULAS[name](x, state, **learned), strict=True):
+    for found, expected in zip(step(*given), FORMULAS[name.replace("-", "_")](x, state, **learned), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
     check_grads(jax.jit(step), given, order=1, modes=["rev"], atol=1e-7, rtol=1e-7)
 
 
-@cells
+@pytest.mark.parametrize("name", ["rnn", "gru", "lstm"])
 @pytest.mark.usefixtures("x64")
 def test_it_equals_the_cell_of_pytorch(name):
     """Whose weights lie gate below gate, and whose inputs are multiplied inside: here by the identity."""
@@ -94,12 +101,25 @@ def test_extreme_inputs_leave_everything_finite(name):
         assert np.isfinite(gradient).all()
 
 
+def test_an_rg_lru_starts_where_its_authors_do_and_a_shut_gate_keeps_its_state():
+    """σ(Λ)^c is uniform in 0.9 … 0.999; with r = 0 the state stays, and the gradient of √(1−a²) is finite."""
+    found = sigmoid(np.asarray(lru_decay(jax.random.key(0), 4000), np.float64)) ** 8
+    assert found.min() == pytest.approx(0.9, abs=1e-3)
+    assert found.max() == pytest.approx(0.999, abs=1e-3)
+    assert found.mean() == pytest.approx((0.9 + 0.999) / 2, abs=2e-3)
+    x, state, learned = drawn("rg-lru")
+    for shut in (-20.0, -200.0, -1e4):
+        x = x.at[:H].set(shut)
+        np.testing.assert_allclose(rg_lru(x, state, **learned)[0], state[0], atol=1e-3)
+        assert np.isfinite(jax.grad(lambda x: rg_lru(x, state, **learned)[0].sum())(x)).all()
+
+
 @cells
 def test_states_are_float32_for_all_inputs(name):
     x, state, learned = drawn(name)
     half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (x, learned))
     found = CELLS[name].step(half[0], state, **half[1])
     x, state, learned = jax.tree.map(np.asarray, (x, state, learned))
-    for part, exact in zip(found, FORMULAS[name](x, state, **learned), strict=True):
+    for part, exact in zip(found, FORMULAS[name.replace("-", "_")](x, state, **learned), strict=True):
         assert part.dtype == jnp.float32
         np.testing.assert_allclose(part, exact, atol=0.05)

@@ -70,8 +70,8 @@ def test_of_a_mechanism_matrices_alone_are_decayed(name):
 # are those of the associative memory).
 DECAYED = {"w", "u", "q", "key", "value", "learned.w", "learned.w_q", "learned.w_k", "learned.a"}
 SPARED = {
-    "b", "bias", "inner", "scale", "shift", "gamma", "offset", "table", "embed", "token",
-    "rate", "skip", "residual", "vectors", "rows", "columns", "centres", "sharpness", "points", "place",
+    "b", "bias", "inner", "scale", "shift", "gamma", "offset", "table", "embed", "token", "vectors", "rows", "columns",
+    "centres", "sharpness", "points", "place", "skip", "residual", "learned.rate", "learned.shift",
 }  # fmt: skip
 VECTORS = {("bahdanau", "learned.w")}  # the last layer of the additive score: one output
 SHAPES = {

@@ -21,6 +21,7 @@ from attnlab.modules.query import AnchoredQueries, LearnedQueries
 from attnlab.modules.recurrent import RecurrentLayer
 from attnlab.modules.stack import stack_layers
 from attnlab.modules.upsample import Upsample
+from attnlab.ops.cell import CELLS
 from attnlab.ops.score import cosine, gat
 from attnlab.tasks.synthetic.associations import AssociationShape
 from attnlab.training import state as lane
@@ -40,7 +41,7 @@ MADE = {
     "cosine": lambda key: DecoderLayer(key, SIZES, Softmax(score=cosine)),
     "embed": lambda key: Embed(key, 5, 8),
     "conv": lambda key: {"conv": Conv(key, 3, 4), "norm": GroupNorm(4), "up": Upsample(key, 3, 4)},
-    "recurrent": lambda key: {name: RecurrentLayer(key, name, 3, 4, 2, True) for name in ("rnn", "gru", "lstm")},
+    "recurrent": lambda key: {name: RecurrentLayer(key, name, 3, 4, 2, True) for name in CELLS},
     "gat": lambda key: GraphAttention(key, 3, 4, 2, Softmax(score=gat), 0.0),
     "gcn": lambda key: GraphConvolution(key, 3, 4, 0.0),
     "queries": lambda key: {"slots": LearnedQueries(key, 3, 8), "anchors": AnchoredQueries(key, 3, 8)},
