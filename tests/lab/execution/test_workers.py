@@ -18,7 +18,7 @@ import attnlab
 from attnlab.console.errors import explain
 from attnlab.lab import run
 from attnlab.lab.execution import worker, workers
-from attnlab.lab.execution.variant import once
+from attnlab.lab.execution.variant import reserved
 from attnlab.lab.execution.workers import WorkerError, _shares, _signals
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.load import ADDED, load_study
@@ -183,22 +183,22 @@ def test_a_failed_variant_is_reported_and_the_others_are_trained(tmp_path, monke
 
 def test_a_failed_variant_is_not_tried_by_other_processes_of_the_command(tmp_path):
     plan = SimpleNamespace(order=1, variant="b")
-    with pytest.raises(ZeroDivisionError), once(tmp_path, plan):
+    with pytest.raises(ZeroDivisionError), reserved(tmp_path, plan):
         raise ZeroDivisionError
     with pytest.raises(LockedError, match=r"^variant b failed in another process of this command$"):
-        once(tmp_path, plan).__enter__()
+        reserved(tmp_path, plan).__enter__()
     # Others are not concerned, and a folder of another command knows nothing of it.
     (tmp_path / "next").mkdir()
-    with once(tmp_path, SimpleNamespace(order=0, variant="a")), once(tmp_path / "next", plan):
+    with reserved(tmp_path, SimpleNamespace(order=0, variant="a")), reserved(tmp_path / "next", plan):
         pass
 
 
 def test_a_locked_variant_has_not_failed(tmp_path):
     plan = SimpleNamespace(order=0, variant="a")
-    with pytest.raises(LockedError, match="held elsewhere"), once(tmp_path, plan):
+    with pytest.raises(LockedError, match="held elsewhere"), reserved(tmp_path, plan):
         raise LockedError("held elsewhere")
-    with once(tmp_path, plan), pytest.raises(LockedError, match="is locked by process"):
-        once(tmp_path, plan).__enter__()
+    with reserved(tmp_path, plan), pytest.raises(LockedError, match="is locked by process"):
+        reserved(tmp_path, plan).__enter__()
 
 
 def test_a_killed_process_is_reported_and_the_others_continue(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax.tree_util import Partial
 
-from attnlab.analysis import spread
+from attnlab.analysis import map_statistics
 from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.data.text.units import Characters
@@ -81,9 +81,11 @@ def test_every_map_has_its_figures(found):
         assert [len(heads) for heads in seen["figures"]] == [2]
         for weights, told in zip(layers[0], seen["figures"][0], strict=True):
             # The maps are written with four digits.
-            assert told["rank"] == pytest.approx(spread.effective_rank(weights), rel=1e-2)
-            assert told["entropy"] == pytest.approx(spread.mean(spread.entropy(weights)), abs=1e-2)
-            assert told["reach"] == pytest.approx(spread.mean(spread.attention_distance(weights)), abs=1e-2)
+            assert told["rank"] == pytest.approx(map_statistics.effective_rank(weights), rel=1e-2)
+            assert told["entropy"] == pytest.approx(map_statistics.mean(map_statistics.entropy(weights)), abs=1e-2)
+            assert told["reach"] == pytest.approx(
+                map_statistics.mean(map_statistics.attention_distance(weights)), abs=1e-2
+            )
             assert 0 < told["share"] <= 1
             assert (told["empty"], told["signed"]) == (0, False)
             assert ("total" in told) == seen["divides"] == (seen["mechanism"] == "linear")
