@@ -131,10 +131,13 @@ class ByRow(Mask):
 
 def _array(name: str, x: ArrayLike, kind: DTypeLike, expected: str) -> Array:
     """Returns x as an array, after a check of its dtype."""
-    x = jnp.asarray(x)
-    if not jnp.issubdtype(x.dtype, kind):
-        raise TypeError(f"{name} must be {expected}, got an array of {x.dtype}")
-    return x
+    try:
+        array = jnp.asarray(x)
+    except TypeError:
+        raise TypeError(f"{name} must be {expected}, got {x!r}") from None
+    if not jnp.issubdtype(array.dtype, kind):
+        raise TypeError(f"{name} must be {expected}, got an array of {array.dtype}")
+    return array
 
 
 def _bias_of_rows(pairs: Float[Array, "T S"], q: Array, i: Places, j: Places) -> Float[Array, "..."]:
