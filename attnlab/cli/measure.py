@@ -50,14 +50,14 @@ def parity(options: argparse.Namespace) -> int:
 
 def _parity_with_peers(options: argparse.Namespace) -> int:
     """Compare mechanisms with functions of other libraries, and report any limit that is exceeded."""
+    from attnlab.bench.foreign import functions
     from attnlab.bench.foreign.comparison import compare
-    from attnlab.bench.foreign.functions import FUNCTIONS, INSTALL, installed, missing
     from attnlab.bench.foreign.table import foreign_tables, record, verdict
     from attnlab.lab.execution.progress import choose
 
-    chosen = installed(options.names)
-    if absent := missing(FUNCTIONS):
-        print(f"attnlab: skipped, not installed: {', '.join(absent)}; {INSTALL}", file=sys.stderr)
+    chosen, missing = functions.choose(options.names, functions.FUNCTIONS)
+    if missing:
+        print(f"attnlab: skipped, not installed: {', '.join(missing)}; {functions.INSTALL}", file=sys.stderr)
     progress = choose()
     try:
         found = list(compare(chosen, progress.note))

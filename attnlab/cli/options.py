@@ -112,7 +112,7 @@ def parity(parser: Parser) -> None:
     _measured(parser)
     add = parser.add_argument
     add("--length", metavar="N", help="length of the longest sequence, in tokens (default: 4096)")
-    words = "compare with functions of other libraries instead, if installed (pip install 'attnlab[peers]')"
+    words = "compare with functions of other libraries instead, if installed (pip install .[parity] in a checkout)"
     add("--peers", action="store_true", help=words)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 Arrays = dict[str, np.ndarray]
 
@@ -25,19 +27,27 @@ def evaluate_in_jax(run: Callable, arrays: Arrays, target: np.ndarray | None) ->
     """
     floats = {name: x for name, x in arrays.items() if x.dtype.kind == "f"}
     rest = {name: x for name, x in arrays.items() if name not in floats}
-    apply = lambda floats: run(jax.tree.map(jax.numpy.asarray, rest) | floats)
-
-    def both(floats, target):
-        y, pull_back = jax.vjp(apply, floats)
-        return y, pull_back(target)[0]
-
     wide = any(x.dtype == np.float64 for x in floats.values())
     # By default, accelerators compute float32 products with fewer digits.
-    with jax.enable_x64(wide), jax.default_matmul_precision("float32"):
+    precision = jax.default_matmul_precision("float32")
+    with jax.enable_x64(wide), precision, jax.numpy_rank_promotion("allow"):
         if target is None:
-            return np.asarray(jax.jit(apply)(floats)), {}
-        y, gradients = jax.jit(both)(floats, target)
+            return np.asarray(_apply(run, floats, rest)), {}
+        y, gradients = _differentiate(run, floats, rest, target)
         return np.asarray(y), {name: np.asarray(x) for name, x in gradients.items()}
+
+
+@partial(jax.jit, static_argnums=0)
+def _apply(run: Callable, floats: dict[str, Array], rest: dict[str, Array]) -> Array:
+    """Returns the outputs of a function of named arrays."""
+    return run(rest | floats)
+
+
+@partial(jax.jit, static_argnums=0)
+def _differentiate(run: Callable, floats: dict[str, Array], rest: dict[str, Array], target: Array) -> tuple:
+    """Returns the outputs and the gradients of a function of named arrays."""
+    y, pull_back = jax.vjp(lambda floats: run(rest | floats), floats)
+    return y, pull_back(target)[0]
 
 
 def evaluate_in_torch(run: Callable, arrays: Arrays, target: np.ndarray | None) -> tuple[np.ndarray, Arrays]:

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from attnlab.bench.foreign.comparison import ForeignFunction
+from attnlab.bench.foreign.comparison import DIGITS, Finding, ForeignFunction
 from attnlab.bench.foreign.evaluation import evaluate_in_jax
-from attnlab.bench.foreign.subjects import MechanismSubject, subject
+from attnlab.bench.foreign.subjects import MLSTM, MechanismSubject, subject
 from attnlab.mechanisms.moba import BlockMixture
 from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.path import Path
@@ -33,8 +33,8 @@ def _function(
     *,
     shape: Callable[[Named], tuple[int, ...]] | None = None,
     recurrent: bool = False,
-    findings: Mapping[str, str] | None = None,
-    **options: bool | float | None,
+    findings: Mapping[str, Finding] | None = None,
+    options: Mapping[str, bool | float] | None = None,
 ) -> ForeignFunction:
     """Returns the record of one function.
 
@@ -45,13 +45,13 @@ def _function(
         shape: The shape of our output, if its output has another one.
         recurrent: Whether it returns a state and continues from one.
         findings: Known differences, by form.
-        **options: Its further options.
+        options: Its further arguments, by name.
     """
 
     def call(named: Named, **more) -> tuple[Array, PyTree]:
         place, _, name = function.rpartition(".")
         run = getattr(import_module(f"jla.{place}"), name)
-        result = run(*arguments(named), **options, **more)
+        result = run(*arguments(named), **(options or {}), **more)
         y, state = result if isinstance(result, tuple) else (result, None)
         return y if shape is None else y.reshape(shape(named)), state
 
@@ -82,10 +82,19 @@ def _by_token(ours: MechanismSubject, call: Callable, named: Named) -> Array:
     return jnp.moveaxis(jnp.concatenate([first[None], y]), 0, 1)
 
 
-def _both(ours: MechanismSubject, name: str, arguments: Arguments, **options) -> Iterator[ForeignFunction]:
-    """Yields the records of a reference and of its chunked form."""
-    yield _function(ours, f"ops.reference.{name}", arguments, recurrent=True, **options)
-    yield _function(ours, f"ops.chunked.{name}", arguments, recurrent=True, chunk_size=CHUNK, **options)
+def _both(
+    ours: MechanismSubject,
+    name: str,
+    arguments: Arguments,
+    shape: Callable[[Named], tuple[int, ...]] | None = None,
+    digits: bool = False,
+    **options: bool | float,
+) -> Iterator[ForeignFunction]:
+    """Yields the records of a reference and of its chunked form, which may lose digits."""
+    more = {"shape": shape, "recurrent": True}
+    yield _function(ours, f"ops.reference.{name}", arguments, options=options, **more)
+    known, chunks = {"extreme": DIGITS} if digits else {}, {**options, "chunk_size": CHUNK}
+    yield _function(ours, f"ops.chunked.{name}", arguments, options=chunks, findings=known, **more)
 
 
 def _constant(x: Named) -> Array:
@@ -143,40 +152,40 @@ def _functions() -> Iterator[ForeignFunction]:
     yield from _both(subject("retention"), "simple_gla", lambda x: (*start(x), _constant(x)))
     yield from _both(subject("lightning"), "simple_gla", lambda x: (*start(x), _constant(x)), scale=1.0)
     ssd = lambda x: (x["q"], x["k"], _written(x), _decay(x))
-    yield from _both(subject("ssd"), "simple_gla", ssd, scale=1.0)
+    yield from _both(subject("ssd"), "simple_gla", ssd, digits=True, scale=1.0)
     gla = lambda x: (*start(x), jax.nn.log_sigmoid(x["gate"]) / 16)
     yield from _both(subject("gated-linear"), "gla", gla)
     yield from _both(subject("delta"), "delta_rule", lambda x: (*start(x), beta(x)), use_qk_l2norm=True)
     gated = lambda x: (*start(x), _decay(x), beta(x))
-    yield from _both(subject("gated-delta"), "gated_delta_rule", gated, use_qk_l2norm=True)
-    yield from _both(subject("kda"), "kda", gated, use_qk_l2norm=True)
+    yield from _both(subject("gated-delta"), "gated_delta_rule", gated, digits=True, use_qk_l2norm=True)
+    yield from _both(subject("kda"), "kda", gated, digits=True, use_qk_l2norm=True)
     separate = lambda x: (*start(x), _decay(x), jax.nn.sigmoid(x["erase"]), jax.nn.sigmoid(x["write"]))
-    yield from _both(subject("gated-delta-2"), "gdn2", separate, use_qk_l2norm=True)
-    yield from _both(subject("delta-product"), "gated_delta_product", _product, use_qk_l2norm=True)
+    yield from _both(subject("gated-delta-2"), "gdn2", separate, digits=True, use_qk_l2norm=True)
+    yield from _both(subject("delta-product"), "gated_delta_product", _product, digits=True, use_qk_l2norm=True)
     forget = lambda x: jax.nn.log_sigmoid(x["forget"] + x["forget_shift"])
     mlstm = lambda x: (*start(x), forget(x), x["write"] + x["write_shift"])
-    # The shift of −10 that it starts with would keep every denominator at 1.
-    yield from _both(subject("mlstm", offsets={"write_shift": 10}), "mlstm", mlstm, eps=0.0)
+    yield from _both(MLSTM, "mlstm", mlstm, digits=True, eps=0.0)
     yield from _both(subject("mamba"), "mamba1", _mamba, shape=lambda x: x["v"].shape)
     hgrn = lambda x: (jax.nn.silu(x["q"]), jax.nn.sigmoid(-x["k"]), x["v"], jax.nn.log_sigmoid(x["k"]))
     yield from _both(subject("hgrn2"), "gla", hgrn, scale=1.0)
-    yield _function(subject("rwkv7"), "ops.rwkv7.rwkv7", _rwkv7, recurrent=True)
-    yield _function(subject("rwkv7"), "ops.rwkv7.rwkv7_chunked", _rwkv7, recurrent=True, chunk_size=CHUNK)
+    seven, tree, path = subject("rwkv7"), subject("log-linear"), subject("path", Path(block=CHUNK))
     levels = lambda x: (*ssd(x), jax.nn.softplus(x["levels"]))
-    for form in ("reference", "chunked"):
-        more = {"chunk_size": CHUNK} if form == "chunked" else {}
-        yield _function(
-            subject("log-linear"), f"ops.log_linear.log_linear_simple_gla_{form}", levels, scale=1.0, **more
-        )
-        path = subject("path", Path(block=CHUNK))
-        yield _function(path, f"ops.path_attention.path_attention_{form}", _path, **more)
+    lost = {"extreme": DIGITS}
+    for form, name, more in (("reference", "rwkv7", {}), ("chunked", "rwkv7_chunked", {"chunk_size": CHUNK})):
+        yield _function(seven, f"ops.rwkv7.{name}", _rwkv7, recurrent=True, options=more)
+        known = lost if more else {}
+        place = f"ops.log_linear.log_linear_simple_gla_{form}"
+        yield _function(tree, place, levels, options={"scale": 1.0} | more, findings=known)
+        yield _function(path, f"ops.path_attention.path_attention_{form}", _path, options=more)
     fox = lambda x: (*start(x), jax.nn.log_sigmoid(x["forget"] + x["shift"]))
-    yield _function(subject("forgetting"), "layers.forgetting_attention.forgetting_attention", fox)
+    long = subject("forgetting", T=200)  # its sums of log gates run over the whole sequence
+    yield _function(long, "layers.forgetting_attention.forgetting_attention", fox, findings=lost)
     moba = subject("moba", BlockMixture(size=8, picks=3), V=8)
-    yield _function(moba, "ops.moba.moba_attention", start, block_size=8, top_k=3)
+    yield _function(moba, "ops.moba.moba_attention", start, options={"block_size": 8, "top_k": 3})
     nsa = subject("nsa", NativeSparse(size=8, picks=4, window=16))
     gates = lambda x: (*start(x), *jnp.moveaxis(jax.nn.sigmoid(x["gates"]), -1, 0))
-    yield _function(nsa, "ops.sparse_attention.nsa", gates, block_size=8, block_count=4, window_size=16)
+    blocks = {"block_size": 8, "block_count": 4, "window_size": 16}
+    yield _function(nsa, "ops.sparse_attention.nsa", gates, options=blocks)
 
 
 FUNCTIONS = tuple(_functions())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import jax
 import numpy as np
@@ -16,6 +16,9 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.ops.mask import Full, KeyPadding, Mask, QueryPadding, Segments
+
+EXTREME = 20.0
+"""What extra inputs are multiplied by, so that some gates are shut and others are open."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class MechanismSubject:
     """Width of values."""
     offsets: Mapping[str, float] = field(default_factory=dict)
     """Numbers that are added to the initial values of learned arrays, by name."""
+    gates: tuple[str, ...] | None = None
+    """The extra inputs that the form "extreme" multiplies. None: all."""
 
     def inputs(self, form: str) -> Arrays:
         """Return random inputs. Learned arrays are near their initial values."""
@@ -55,22 +60,28 @@ class MechanismSubject:
             x = np.stack([np.asarray(each[name], np.float64) for each in of_heads])
             arrays[name] = x + 0.1 * normal(*x.shape) + self.offsets.get(name, 0)
         arrays |= {name: np.asarray(x, np.float64) for name, x in self.mechanism.heads(self.H).items()}
+        if form == "extreme":
+            arrays |= {name: EXTREME * arrays[name] for name in (self._extra if self.gates is None else self.gates)}
         return arrays | self._places(form)
 
-    @cached_property
     def forms(self) -> dict[str, Callable]:
-        """Functions from named arrays to the outputs [B T H V], by form."""
-        if not self.causal:
-            return {form: partial(self._lifted, self._attend) for form in ("whole", "packed", "padded")}
-        whole = {form: partial(self._lifted, self.mechanism.causal) for form in ("whole", "packed", "padded")}
-        return whole | {"steps": partial(self._lifted, partial(causal, self.mechanism, block=1))}
+        """Return functions from named arrays to the outputs [B T H V], by form."""
+        once = partial(self._lifted, self.mechanism.causal if self.causal else self._attend)
+        found = dict.fromkeys(("whole", "packed", "padded", *(["extreme"] if self._extra else [])), once)
+        return found | (
+            {"steps": partial(self._lifted, partial(causal, self.mechanism, block=1))} if self.causal else {}
+        )
+
+    @property
+    def _extra(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the extra inputs of one token and head, by name."""
+        per_token = {**self.mechanism.tokens, **self.mechanism.queries}
+        return {name: tuple(shape_of(shape, self.K, self.V)) for name, shape in sorted(per_token.items())}
 
     @property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of one token and head, by name."""
-        per_token = {**self.mechanism.tokens, **self.mechanism.queries}
-        extra = {name: tuple(shape_of(shape, self.K, self.V)) for name, shape in sorted(per_token.items())}
-        return {"q": (self.K,), "k": (self.K,), "v": (self.V,)} | extra
+        return {"q": (self.K,), "k": (self.K,), "v": (self.V,)} | self._extra
 
     def _places(self, form: str) -> Arrays:
         """Returns the segments of packed rows, or what is no padding: all tokens of one row, and part of the other."""
@@ -110,3 +121,10 @@ def subject(name: str, mechanism: Mechanism | None = None, **options) -> Mechani
         **options: Fields of `MechanismSubject`.
     """
     return MechanismSubject(name, MECHANISMS[name] if mechanism is None else mechanism, **options)
+
+
+MLSTM = subject("mlstm", offsets={"write_shift": 10}, gates=("forget",))
+"""The input gates of mLSTM start at e^−10, which would keep every denominator at 1.
+
+They are exponential, so that extreme ones would only show how float32 rounds an exponent.
+"""

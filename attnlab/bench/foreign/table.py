@@ -60,7 +60,7 @@ def record(results: Sequence[ForeignResult]) -> dict[str, object]:
                 "errors": each.errors,
                 "verdict": each.verdict,
                 "complaint": each.complaint or None,
-                "findings": each.peer.findings,
+                "findings": {form: vars(known) for form, known in each.peer.findings.items()},
                 "seconds": round(each.seconds, 2),
             }
             for each in results
@@ -81,9 +81,13 @@ def _legend() -> str:
 
 
 def _notes(results: Sequence[ForeignResult]) -> list[str]:
-    """Returns what is known of the differences."""
-    lines = [(each.peer, form, text) for each in results for form, text in each.peer.findings.items()]
-    return [f"{peer.ours.name}, {peer.function}, {form}: {text}" for peer, form, text in lines]
+    """Returns what is known of the differences, in a line each with the functions that have it."""
+    found: dict[str, list[str]] = {}
+    for each in results:
+        for text in dict.fromkeys(known.text for known in each.peer.findings.values()):
+            forms = "/".join(form for form, known in each.peer.findings.items() if known.text == text)
+            found.setdefault(text, []).append(f"{each.peer.ours.name} with {each.peer.function} ({forms})")
+    return [f"known: {text}: {', '.join(where)}" for text, where in found.items()]
 
 
 def _cell(each: ForeignResult, form: str, gradients: bool) -> Text:

@@ -7,9 +7,9 @@ from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from attnlab.bench.foreign.comparison import ForeignFunction
+from attnlab.bench.foreign.comparison import DIGITS, ForeignFunction
 from attnlab.bench.foreign.evaluation import evaluate_in_torch
-from attnlab.bench.foreign.subjects import MechanismSubject, subject
+from attnlab.bench.foreign.subjects import MLSTM, MechanismSubject, subject
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.window import Local
 
@@ -32,10 +32,15 @@ def model(name: str) -> ModuleType:
 
 
 def record(
-    ours: MechanismSubject, function: str, forms: Callable[[], Mapping[str, Run]], dtype: str = "float32"
+    ours: MechanismSubject,
+    function: str,
+    forms: Callable[[], Mapping[str, Run]],
+    dtype: str = "float32",
+    digits: bool = False,
 ) -> ForeignFunction:
-    """Return the record of a function or module. See `ForeignFunction`."""
-    return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_torch, dtype)
+    """Return the record of a function or module, which may lose digits at extreme gates. See `ForeignFunction`."""
+    known = {"extreme": DIGITS} if digits else {}
+    return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_torch, dtype, known)
 
 
 def by_token(named: Named, step: Callable[[Named, int, Tensor], tuple[Tensor, Tensor]], state: Tensor) -> Tensor:
@@ -69,7 +74,7 @@ def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0
         return y[:, 0], state
 
     forms = lambda: {"whole": lambda x: call(x)[0], "steps": lambda x: by_token(x, step, None)}
-    return record(ours, f"{name}.{function}", forms)
+    return record(ours, f"{name}.{function}", forms, digits="chunk" in function)
 
 
 def _mamba2() -> Iterator[ForeignFunction]:
@@ -90,7 +95,7 @@ def _mamba2() -> Iterator[ForeignFunction]:
         B, _, H, V = x["v"].shape
         return by_token(x, step, torch().zeros(B, H, V, x["k"].shape[-1]))
 
-    yield record(ours, "mamba2.mamba2_chunk_scan", lambda: {"whole": whole})
+    yield record(ours, "mamba2.mamba2_chunk_scan", lambda: {"whole": whole}, digits=True)
     yield record(ours, "mamba2.mamba2_selective_state_update", lambda: {"steps": steps})
 
 
@@ -118,7 +123,6 @@ def _mamba() -> Iterator[ForeignFunction]:
 
 def _xlstm() -> Iterator[ForeignFunction]:
     """Yields the records of its forms of mLSTM, which compute in float64 if they are asked to."""
-    ours = subject("mlstm", offsets={"write_shift": 10})  # a shift of −10 would keep every denominator at 1
 
     def arguments(x: Named) -> tuple[Tensor, ...]:
         gates = x["write"] + x["write_shift"], x["forget"] + x["forget_shift"]
@@ -140,10 +144,11 @@ def _xlstm() -> Iterator[ForeignFunction]:
         (B, _, H, V), K = x["v"].shape, x["k"].shape[-1]
         return by_token(x, step, [torch().zeros(B, H, *shape, dtype=torch().float64) for shape in ((K, V), (K,), (1,))])
 
-    yield record(ours, "xlstm.mlstm_chunkwise_native_autograd", lambda: {"whole": lambda x: chunks(x).transpose(1, 2)})
+    chunks_first = lambda x: chunks(x).transpose(1, 2)
+    yield record(MLSTM, "xlstm.mlstm_chunkwise_native_autograd", lambda: {"whole": chunks_first}, digits=True)
     sequence_first = lambda x: sequence(x).transpose(1, 2)
-    yield record(ours, "xlstm.mlstm_recurrent_sequence_native", lambda: {"whole": sequence_first}, "float64")
-    yield record(ours, "xlstm.mlstm_recurrent_step_native", lambda: {"steps": steps}, "float64")
+    yield record(MLSTM, "xlstm.mlstm_recurrent_sequence_native", lambda: {"whole": sequence_first}, "float64")
+    yield record(MLSTM, "xlstm.mlstm_recurrent_step_native", lambda: {"steps": steps}, "float64")
 
 
 def masked(call: Callable[[Named, Tensor], Tensor], window: int | None = None) -> dict[str, Run]:
