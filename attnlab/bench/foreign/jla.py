@@ -164,7 +164,7 @@ def _functions() -> Iterator[ForeignFunction]:
     yield from _both(subject("delta-product"), "gated_delta_product", _product, digits=True, use_qk_l2norm=True)
     forget = lambda x: jax.nn.log_sigmoid(x["forget"] + x["forget_shift"])
     mlstm = lambda x: (*start(x), forget(x), x["write"] + x["write_shift"])
-    yield from _both(MLSTM, "mlstm", mlstm, digits=True, eps=0.0)
+    yield from _both(MLSTM, "mlstm", mlstm, eps=0.0)
     yield from _both(subject("mamba"), "mamba1", _mamba, shape=lambda x: x["v"].shape)
     hgrn = lambda x: (jax.nn.silu(x["q"]), jax.nn.sigmoid(-x["k"]), x["v"], jax.nn.log_sigmoid(x["k"]))
     yield from _both(subject("hgrn2"), "gla", hgrn, scale=1.0)
