@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
+import jax
 from jaxtyping import Array
 
 from attnlab.bench.foreign.comparison import Finding, ForeignFunction
@@ -38,8 +39,8 @@ def _function(
 
     def attend(named: Named, mask: Array | None = None) -> Array:
         given = {"is_causal": ours.causal, "local_window_size": window, "implementation": implementation}
-        run = import_module("jax.nn" if package == "jax" else package).dot_product_attention
-        return run(named["q"], named["k"], named["v"], mask=mask, **given)
+        library = jax.nn if package == "jax" else import_module("tokamax")
+        return library.dot_product_attention(named["q"], named["k"], named["v"], mask=mask, **given)
 
     def packed(named: Named) -> Array:
         segment = named["segment"]

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Array
 
 Arrays = dict[str, np.ndarray]
+QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Options of the compiler: programs run once, so that compiling them takes nearly all of the time."""
 
 
 def evaluate_in_jax(run: Callable, arrays: Arrays, target: np.ndarray | None) -> tuple[np.ndarray, Arrays]:
@@ -37,13 +39,13 @@ def evaluate_in_jax(run: Callable, arrays: Arrays, target: np.ndarray | None) ->
         return np.asarray(y), {name: np.asarray(x) for name, x in gradients.items()}
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=0, compiler_options=QUICKLY)
 def _apply(run: Callable, floats: dict[str, Array], rest: dict[str, Array]) -> Array:
     """Returns the outputs of a function of named arrays."""
     return run(rest | floats)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=0, compiler_options=QUICKLY)
 def _differentiate(run: Callable, floats: dict[str, Array], rest: dict[str, Array], target: Array) -> tuple:
     """Returns the outputs and the gradients of a function of named arrays."""
     y, pull_back = jax.vjp(lambda floats: run(rest | floats), floats)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
+from operator import attrgetter
+from types import ModuleType
 
 import jax
 import jax.numpy as jnp
@@ -49,22 +51,30 @@ def _function(
     """
 
     def call(named: Named, **more) -> tuple[Array, PyTree]:
-        place, _, name = function.rpartition(".")
-        run = getattr(import_module(f"jla.{place}"), name)
-        result = run(*arguments(named), **(options or {}), **more)
+        result = attrgetter(function)(_library())(*arguments(named), **(options or {}), **more)
         y, state = result if isinstance(result, tuple) else (result, None)
         return y if shape is None else y.reshape(shape(named)), state
 
     def forms() -> dict[str, Callable]:
+        # There is no argument for padding, which has to be a segment of its own.
         found = {
             "whole": lambda named: call(named)[0],
             "packed": lambda named: call(named, segment_ids=named["segment"])[0],
-            # It has no argument for padding, which is a segment of its own there.
-            "padded": lambda named: call(named, segment_ids=named["keep"].astype(jnp.int32))[0],
         }
         return found | ({"steps": partial(_by_token, ours, call)} if recurrent else {})
 
     return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_jax, findings=findings or {})
+
+
+def _library() -> ModuleType:
+    """Imports the package with all modules that are used here."""
+    import_module("jla.ops")
+    import_module("jla.ops.log_linear")
+    import_module("jla.ops.moba")
+    import_module("jla.ops.path_attention")
+    import_module("jla.ops.sparse_attention")
+    import_module("jla.layers.forgetting_attention")
+    return import_module("jla")
 
 
 def _by_token(ours: MechanismSubject, call: Callable, named: Named) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from operator import attrgetter
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -27,8 +28,9 @@ def torch() -> ModuleType:
 
 def model(name: str) -> ModuleType:
     """Import the file of a model, without a line about each kernel that is not installed."""
-    import_module("transformers").logging.set_verbosity_error()
-    return import_module(f"transformers.models.{name}.modeling_{name}")
+    library = import_module("transformers")
+    library.logging.set_verbosity_error()
+    return attrgetter(f"{name}.modeling_{name}")(library.models)
 
 
 def record(
