@@ -25,6 +25,11 @@ from attnlab.mechanisms.path import Path
 PACKAGE = "jax-linear-attention"
 Named = Mapping[str, Array]
 Arguments = Callable[[Named], tuple[Array, ...]]
+REUSED = Finding(
+    "a segment that has the id of an earlier one sees its keys, other than in the package's other functions; segments "
+    "0, 1, 0, values 1, 10, 100 and open gates: the third output is 50.5 instead of 100",
+    10.0,
+)
 CHUNK = 16  # several chunks in a short sequence
 
 
@@ -188,8 +193,10 @@ def _functions() -> Iterator[ForeignFunction]:
         yield _function(tree, place, levels, options={"scale": 1.0} | more, findings=known)
         yield _function(path, f"ops.path_attention.path_attention_{form}", _path, options=more)
     fox = lambda x: (*start(x), jax.nn.log_sigmoid(x["forget"] + x["shift"]))
-    long = subject("forgetting", T=200)  # its sums of log gates run over the whole sequence
-    yield _function(long, "layers.forgetting_attention.forgetting_attention", fox, findings=lost)
+    place = "layers.forgetting_attention.forgetting_attention"
+    # Its sums of log gates run over the whole sequence, which is therefore longer.
+    yield _function(subject("forgetting", T=200), place, fox, findings=lost)
+    yield _function(subject("forgetting", reuse=True, gates=()), place, fox, findings={"packed": REUSED})
     moba = subject("moba", BlockMixture(size=8, picks=3), V=8)
     yield _function(moba, "ops.moba.moba_attention", start, options={"block_size": 8, "top_k": 3})
     nsa = subject("nsa", NativeSparse(size=8, picks=4, window=16))

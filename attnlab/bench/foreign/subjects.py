@@ -47,6 +47,8 @@ class MechanismSubject:
     """Width of values."""
     offsets: Mapping[str, float] = field(default_factory=dict)
     """Numbers that are added to the initial values of learned arrays, by name."""
+    reuse: bool = False
+    """Whether the third segment of a packed row has the id of the first one. It is a segment of its own all the same."""
     gates: tuple[str, ...] | None = None
     """The extra inputs that the form "extreme" multiplies. None: all."""
 
@@ -88,7 +90,8 @@ class MechanismSubject:
         places = np.arange(self.T, dtype=np.int32)[None]
         thirds = self.T // 3 + np.arange(self.B)[:, None]
         if form == "packed":
-            return {"segment": ((places >= thirds).astype(np.int32) + (places >= 2 * thirds).astype(np.int32))}
+            third = (places >= 2 * thirds).astype(np.int32)
+            return {"segment": (places >= thirds).astype(np.int32) + (-third if self.reuse else third)}
         if form == "padded":
             return {"keep": places >= thirds * (np.arange(self.B)[:, None] > 0)}
         return {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STYLES = {"ok": "green", "known": "yellow", "gone": "yellow", "✗": "bold red"}
 COLUMNS = [(form, gradients) for form in FORMS for gradients in (False, True)][:-1]  # no gradients token by token
-HEADS = ["ours", "theirs", "limit", *(f"{form}\n{'∂' if gradients else 'y'}" for form, gradients in COLUMNS), ""]
+HEADS = ["ours", "theirs", "limit", *("\n∂" if gradients else f"{form}\ny" for form, gradients in COLUMNS), ""]
 
 
 def foreign_tables(results: Sequence[ForeignResult]) -> list[Table]:
