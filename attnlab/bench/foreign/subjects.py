@@ -48,7 +48,7 @@ class MechanismSubject:
     offsets: Mapping[str, float] = field(default_factory=dict)
     """Numbers that are added to the initial values of learned arrays, by name."""
     reuse: bool = False
-    """Whether the third segment of a packed row has the id of the first one. It is a segment of its own all the same."""
+    """Whether the third segment of a packed row has the id of the first one. It stays a segment of its own."""
     gates: tuple[str, ...] | None = None
     """The extra inputs that the form "extreme" multiplies. None: all."""
 
@@ -63,16 +63,21 @@ class MechanismSubject:
             arrays[name] = x + 0.1 * normal(*x.shape) + self.offsets.get(name, 0)
         arrays |= {name: np.asarray(x, np.float64) for name, x in self.mechanism.heads(self.H).items()}
         if form == "extreme":
-            arrays |= {name: EXTREME * arrays[name] for name in (self._extra if self.gates is None else self.gates)}
+            arrays |= {name: EXTREME * arrays[name] for name in self._gates}
         return arrays | self._places(form)
 
     def forms(self) -> dict[str, Callable]:
         """Return functions from named arrays to the outputs [B T H V], by form."""
         once = partial(self._lifted, self.mechanism.causal if self.causal else self._attend)
-        found = dict.fromkeys(("whole", "packed", "padded", *(["extreme"] if self._extra else [])), once)
+        found = dict.fromkeys(("whole", "packed", "padded", *(["extreme"] if self._gates else [])), once)
         return found | (
             {"steps": partial(self._lifted, partial(causal, self.mechanism, block=1))} if self.causal else {}
         )
+
+    @property
+    def _gates(self) -> tuple[str, ...]:
+        """The extra inputs that the form "extreme" multiplies."""
+        return tuple(self._extra) if self.gates is None else self.gates
 
     @property
     def _extra(self) -> dict[str, tuple[int, ...]]:
