@@ -24,10 +24,14 @@ def parity(options: argparse.Namespace) -> int:
     from attnlab.system.device import use
 
     own_code(options)
-    chosen, length = _mechanisms(options.names), _whole("--length", options.length)
+    chosen, length = _mechanisms(options.names), _whole("--length", options.length or "4096")
     _check("--json", options.json)
+    if options.peers and options.length is not None:
+        raise ValueError(f"--length {options.length} does not apply to --peers, whose sequences have one length")
     use(options.device)
     settings.check()
+    if options.peers:
+        return _parity_with_peers(options)
     from attnlab.bench.parity import lengths_to, record, verdict
     from attnlab.bench.parity import parity as measure
     from attnlab.bench.parity_table import parity_table
@@ -39,6 +43,27 @@ def parity(options: argparse.Namespace) -> int:
     finally:
         progress.close()
     _tell(options.json, record(found, lengths), parity_table(found, lengths))
+    if broken := verdict(found):
+        print(f"attnlab: error: {broken}", file=sys.stderr)
+    return 5 if broken else 0
+
+
+def _parity_with_peers(options: argparse.Namespace) -> int:
+    """Compare mechanisms with functions of other libraries, and report any limit that is exceeded."""
+    from attnlab.bench.foreign import functions
+    from attnlab.bench.foreign.comparison import compare
+    from attnlab.bench.foreign.table import foreign_tables, record, verdict
+    from attnlab.lab.execution.progress import choose
+
+    chosen, missing = functions.choose(options.names, functions.FUNCTIONS)
+    if missing:
+        print(f"attnlab: skipped, not installed: {', '.join(missing)}; {functions.INSTALL}", file=sys.stderr)
+    progress = choose()
+    try:
+        found = list(compare(chosen, progress.note))
+    finally:
+        progress.close()
+    _tell(options.json, record(found), *foreign_tables(found))
     if broken := verdict(found):
         print(f"attnlab: error: {broken}", file=sys.stderr)
     return 5 if broken else 0

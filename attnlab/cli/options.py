@@ -114,9 +114,10 @@ def _measured(parser: Parser) -> None:
 def parity(parser: Parser) -> None:
     """Add the arguments of `attnlab parity`."""
     _measured(parser)
-    parser.add_argument(
-        "--length", metavar="N", default="4096", help="length of the longest sequence, in tokens (default: 4096)"
-    )
+    add = parser.add_argument
+    add("--length", metavar="N", help="length of the longest sequence, in tokens (default: 4096)")
+    words = "compare with functions of other libraries instead, if installed (pip install .[parity] in a checkout)"
+    add("--peers", action="store_true", help=words)
 
 
 def bench(parser: Parser) -> None:

@@ -113,7 +113,7 @@ VERBS = {
         options.translate,
     ),
     "parity": Verb(
-        "[NAME …] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}] [--code FILE]",
+        "[NAME …] [--length N] [--peers] [--json [FILE.json]] [--device {cpu,gpu,tpu}] [--code FILE]",
         "compare all forms of each mechanism in float64, and measure the error of each precision",
         measure.parity,
         options.parity,

@@ -169,9 +169,9 @@ class Based(LinearLanguage):
 class Qwen3Next(LinearLanguage):
     """Qwen3-Next's hybrid: three layers of Gated DeltaNet and one of gated softmax (Qwen team 2025).
 
-    The linear layers have twice as many value heads as keys. The softmax layers have QK-norm, a sigmoid gate, grouped
-    queries in the original, and rotary positions on a quarter of each head. Feed-forward blocks replace the mixture of
-    experts, and RMS norms have their scale itself instead of its difference from one.
+    The linear layers have twice as many value heads as keys. The softmax layers have QK-norm, a sigmoid gate, and rotary
+    positions on a quarter of each head. In the original they also have grouped queries. Feed-forward blocks replace the
+    mixture of experts, and RMS norms have their scale itself instead of its difference from one.
     """
 
     layers: int = 4
@@ -180,7 +180,7 @@ class Qwen3Next(LinearLanguage):
         (MultiHead(gate="channel", gate_activation="silu", head_norm="rms", value_heads=8, convolution=4),) * 3
         + (MultiHead(gate="channel", qk_norm="head"),)
     )
-    position: Position | Pattern = Pattern((Position(),) * 3 + (LLAMA_ROTARY,))
+    position: Position | Pattern = Pattern((Position(),) * 3 + (Rotary(pairs="halves", fraction=0.25),))
 
 
 @dataclass(frozen=True)

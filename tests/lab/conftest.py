@@ -129,7 +129,6 @@ def toy(monkeypatch):
         "TASKS": {"copy": Copy(), "sort": Sort()},
         "FEATURES": {"elu+1": Elu(), "taylor": Taylor()},
         "SCORES": {"dot": dot, "cosine": cosine},
-        "SCALINGS": {},
         "UNITS": {},
         "DECODERS": {},
     }

@@ -1,0 +1,1 @@
+"""Foreign functions: those of other libraries that compute what ours compute, compared number by number."""
