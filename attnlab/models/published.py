@@ -169,9 +169,9 @@ class Based(LinearLanguage):
 class Qwen3Next(LinearLanguage):
     """Qwen3-Next's hybrid: three layers of Gated DeltaNet and one of gated softmax (Qwen team 2025).
 
-    The linear layers have twice as many value heads as keys. The softmax layers have QK-norm, a sigmoid gate, and rotary
-    positions on a quarter of each head. In the original they also have grouped queries. Feed-forward blocks replace the
-    mixture of experts, and RMS norms have their scale itself instead of its difference from one.
+    The linear layers have twice as many value heads as keys. The softmax layers have QK-norm, a sigmoid gate, and
+    rotary positions on a quarter of each head. In the original they also have grouped queries. Feed-forward blocks
+    replace the mixture of experts, and RMS norms have their scale itself instead of its difference from one.
     """
 
     layers: int = 4
