@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from attnlab.bench.foreign.comparison import DIGITS, Finding, ForeignFunction
+from attnlab.bench.foreign.comparison import DIGITS, FORMS, Finding, ForeignFunction
 from attnlab.bench.foreign.evaluation import evaluate_in_jax
 from attnlab.bench.foreign.subjects import MLSTM, MechanismSubject, subject
 from attnlab.mechanisms.moba import BlockMixture
@@ -29,6 +29,11 @@ REUSED = Finding(
     "a segment that has the id of an earlier one sees its keys, other than in the package's other functions; segments "
     "0, 1, 0, values 1, 10, 100 and open gates: the third output is 50.5 instead of 100",
     10.0,
+)
+SUMS = Finding(
+    "log gates are summed over the whole sequence in float32, and differences of these sums lose digits as it grows; "
+    "the gradient of the shift is wrong by 7e-5 at 200 tokens",
+    1e-3,
 )
 CHUNK = 16  # several chunks in a short sequence
 
@@ -194,9 +199,11 @@ def _functions() -> Iterator[ForeignFunction]:
         yield _function(path, f"ops.path_attention.path_attention_{form}", _path, options=more)
     fox = lambda x: (*start(x), jax.nn.log_sigmoid(x["forget"] + x["shift"]))
     place = "layers.forgetting_attention.forgetting_attention"
-    # Its sums of log gates run over the whole sequence, which is therefore longer.
-    yield _function(subject("forgetting", T=200), place, fox, findings=lost)
-    yield _function(subject("forgetting", reuse=True, gates=()), place, fox, findings={"packed": REUSED})
+    yield _function(subject("forgetting", gates=()), place, fox)
+    yield _function(subject("forgetting", T=200), place, fox, findings=dict.fromkeys(FORMS[:3], SUMS))
+    # With gates that are nearly open, since others forget the first segment before the third.
+    apart = subject("forgetting", reuse=True, gates=(), offsets={"shift": 10})
+    yield _function(apart, place, fox, findings={"packed": REUSED})
     moba = subject("moba", BlockMixture(size=8, picks=3), V=8)
     yield _function(moba, "ops.moba.moba_attention", start, options={"block_size": 8, "top_k": 3})
     nsa = subject("nsa", NativeSparse(size=8, picks=4, window=16))
