@@ -43,7 +43,7 @@ study = Study(
     ),
     Variation(
         {
-            "softmax": {"model.position": POSITIONS["rotary"]},
+            "softmax": {"model.mechanism": MECHANISMS["softmax"], "model.position": POSITIONS["rotary"]},
             "forgetting": {"model.mechanism": MECHANISMS["forgetting"]},
             "path": {"model.mechanism": MECHANISMS["path"]},
             "gated-delta": {"model.mechanism": GatedDelta()},

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from attnlab.analysis.maps import attention_maps
-from attnlab.lab.study import serialize
+from attnlab.lab.study import Experiment, Study, over, serialize
+from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.values import text
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import MODELS, Classifier, Language, Transformer
@@ -14,6 +15,8 @@ from attnlab.modules.position import Position
 from attnlab.modules.stack import unstack_layers
 from attnlab.pattern import Pattern, read_pattern
 from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
+from attnlab.tasks.synthetic.recall import Recall
+from attnlab.training.config import Train
 
 HYBRID = read_pattern("gated-delta*2+softmax", "MECHANISMS", "model.mechanism")
 TOKENS = jnp.arange(7) % 5
@@ -145,3 +148,25 @@ def test_both_directions_are_refused_where_another_sequence_is_read():
         Transformer(width=8, heads=2, cross=both)
     with pytest.raises(ValueError, match=r"^model.mechanism=.* attends from a sequence to itself only"):
         MODELS["luong"].__class__(attention="luong", mechanism=both)
+
+
+def test_overrides_set_patterns_and_name_the_variant_by_them():
+    study = Study(
+        Experiment(Recall(), Language(layers=4, position=Position()), Train(steps=1)),
+        over("model.mechanism", softmax=MECHANISMS["softmax"], linear=MECHANISMS["linear"]),
+        name="hybrid",
+    )
+    overrides = ["model.mechanism=gated-delta*3+softmax", "model.position=none*3+rotary", "model.attention=gated*2"]
+    ((name, found),) = apply(study, [*overrides, "model.norm_output=true"]).variants().items()
+    assert name == "gated-delta-x3+softmax"
+    assert [text(value) for value in (found.model.mechanism, found.model.position, found.model.attention)] == [
+        "gated-delta*3+softmax",
+        "none*3+rotary",
+        "gated*2",
+    ]
+    assert serialize.read(serialize.write(found)) == found
+    assert {each.model.attention.gate for each in apply(study, ["model.attention.gate=head"]).variants().values()} == {
+        "head"
+    }
+    with pytest.raises(ValueError, match=r"^model.attention='gatd' is not known; nearest: 'gated'"):
+        apply(study, ["model.attention=gatd*2"])

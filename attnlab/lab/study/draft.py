@@ -284,5 +284,5 @@ class Draft:
 
 def _label(variants: frozenset[str], path: str, value: object, *, always: bool) -> Label:
     """Return how a value that is set at a path appears in the names of variants."""
-    name = text(value)
+    name = text(value).replace("*", "-x")  # a variant names a folder, which cannot contain "*" of a pattern
     return Label(variants, name, name if registry.find(value) else f"{path.rpartition('.')[2]}-{name}", always)
