@@ -12,6 +12,7 @@ from attnlab import registry
 from attnlab.documented import Documented
 
 Value = TypeVar("Value")
+MOST = 1024  # the largest number of layers
 
 
 @dataclass(frozen=True)
@@ -22,18 +23,18 @@ class Pattern(Generic[Value], metaclass=Documented):
     `model.mechanism=gated-delta*3+softmax` is three layers of gated delta and one of softmax.
 
     Raises:
-        ValueError: if there is no entry.
+        ValueError: if there is no entry, or they are not a tuple.
     """
 
     entries: tuple[Value, ...]
     """The values of one period, first layer first."""
 
     def __post_init__(self):
-        if not self.entries:
-            raise ValueError("a pattern needs at least one entry")
+        if not isinstance(self.entries, tuple) or not self.entries:
+            raise ValueError(f"a pattern needs a tuple of at least one entry, got {self.entries!r}")
 
     def __str__(self):
-        """Returns the pattern as it is written on the command line."""
+        """Returns the pattern as on the command line, with constructor calls for values without a name of their own."""
         runs = [(name, len(list(run))) for name, run in groupby(map(_name, self.entries))]
         return "+".join(name if count == 1 else f"{name}*{count}" for name, count in runs)
 
@@ -64,13 +65,13 @@ def read_pattern(text: str, place: str, field: str) -> Pattern:
         field: path of the field, for messages.
 
     Raises:
-        ValueError: if a name is unknown or a count is not a whole number of 1 or more. The message names the field.
+        ValueError: if a name is unknown or a count is not a whole number in 1 … 1024. The message names the field.
     """
     entries: list[object] = []
     for part in text.split("+"):
         name, _, count = part.partition("*")
-        if "*" in part and not (count.isdecimal() and int(count) >= 1):
-            raise ValueError(f"{field}={text!r}: expected a whole number of 1 or more after {name}*, got {count!r}")
+        if "*" in part and not (count.isdecimal() and len(count) < 5 and 1 <= int(count) <= MOST):
+            raise ValueError(f"{field}={text!r}: expected a whole number in 1 … {MOST} after {name}*, got {count!r}")
         entries += [registry.pick(registry.table(place), name, field)] * int(count or 1)
     return Pattern(tuple(entries))
 

@@ -9,7 +9,7 @@ Expected: not measured yet.
 
 Characters of Shakespeare. Softmax has a sigmoid gate and gated-delta a
 SiLU gate, per channel, as published. The norm is an RMS norm of each head. All are matched to plain softmax in their
-parameters. The same is a difference of less than .02 nats.
+parameters. Differences below .02 nats count as equal.
 """
 
 from dataclasses import replace

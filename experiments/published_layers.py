@@ -8,7 +8,7 @@ Minutes on two cores: not measured yet.
 Expected: not measured yet.
 
 Each variant is a model of `attnlab list models`; docs/attention-layers.md says what its layers have. Widths are matched
-to the parameters of Transformer++. The same is a difference of less than .02 nats.
+to the parameters of Transformer++. Differences below .02 nats count as equal.
 """
 
 from attnlab.lab.study import Experiment, Study, over

@@ -26,6 +26,7 @@ KINDS = (
     "features",
     "scores",
     "positions",
+    "attentions",
     "scalings",
     "models",
     "tasks",

@@ -285,27 +285,35 @@ def check_attentions(config: AttentionConfig) -> None:
 
 def _check_layers(config: StackConfig) -> None:
     """Check that attention layers, positions and the order of blocks fit each other."""
+    if config.parallel and config.feedforward == 0:
+        raise ValueError("model.parallel=True needs feed-forward blocks, but model.feedforward=0")
     if config.parallel and "cross" in config.attentions:
         raise ValueError(
             "model.parallel=True is not supported with cross-attention, which reads what attention returns"
         )
     layers = period(config.attention)
     widths = lambda layer: layer.widths(config.width, config.heads)
-    values = lambda layer: (layer.states or config.key_heads or config.heads) * widths(layer)[1]
+    values = lambda layer: layer.value_count(config.heads, config.key_heads or config.heads) * widths(layer)[1]
     if any(layer.reads_first_values for layer in layers) and len({values(layer) for layer in layers}) > 1:
         sizes = ", ".join(str(values(layer)) for layer in layers)
         raise ValueError(f"model.attention: value_residual=True needs values of one size in all layers, got {sizes}")
     for position, layer in by_layer(config.position, config.attention):
-        heads, (key, value) = layer.states or config.heads, widths(layer)
-        if position.rotary or position.has_bias:
-            position.check(heads * layer.rotated(config.width, config.heads), heads)
+        heads, (key, value) = layer.mechanism_heads or config.heads, widths(layer)
+        rotated = layer.rotated(config.width, config.heads)
+        if (position.rotary or position.has_bias) and rotated != config.width // config.heads:
+            try:
+                position.check(heads * rotated, heads)
+            except ValueError:
+                raise ValueError(
+                    f"model.position={position} cannot rotate {rotated} components of a head, as model.attention asks"
+                ) from None
         else:
             position.check(config.width, config.heads)
         if position.rotary and not layer.rotated(config.width, config.heads):
             raise ValueError(f"model.position={position} rotates nothing: model.attention.rotary_width is 0")
         if position.has_values and (key != value or isinstance(layer, Latent)):
             raise ValueError(f"model.position={position} needs multi-head attention with values as wide as keys")
-    kinds = {(layer.states, widths(layer)) for layer in layers}
+    kinds = {(layer.mechanism_heads, widths(layer)) for layer in layers}
     if len(kinds) > 1 and any(position.has_bias for position in period(config.position)):
         raise ValueError(f"model.position={config.position} needs heads of one number and width in all layers")
 

@@ -145,7 +145,7 @@ def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int
     key, encodings = fold_key(key, name), []
     for n, (each, layer) in enumerate(by_layer(config.position, config.attention)[: len(period(config.position))]):
         # What rotates or is added to scores belongs to heads, anything else to the model's vectors.
-        heads = layer.states or config.heads
+        heads = layer.mechanism_heads or config.heads
         of_heads = each.rotary or each.has_bias
         width = heads * layer.widths(config.width, config.heads)[0] if of_heads else config.width
         encodings.append(each.create(fold_key(key, str(n)) if n else key, width, heads, config.layers, causal))

@@ -20,12 +20,13 @@ from attnlab.models.vit import add_position, patch_grid
 from attnlab.modules.block import LayerConfig
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
+from attnlab.modules.latent import Latent
 from attnlab.modules.position import Position, Sinusoidal2D
 from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
 from attnlab.modules.stack import scan_layers, stack_layers
 from attnlab.ops.layer import split_keys
 from attnlab.ops.precision import accumulation_dtype
-from attnlab.pattern import Pattern
+from attnlab.pattern import Pattern, period
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ class Detr(StackConfig):
         if self.anchored and self.width % 4:
             raise ValueError(f"model.width={self.width} must be divisible by 4 for model.anchored=True")
         check_no_embeddings(self.scale_embeddings)
+        for layer in period(self.attention):
+            if layer.for_memory != layer or isinstance(layer, Latent):
+                raise ValueError(
+                    f"model.attention={layer} is not supported by Detr: its keys and values have separate inputs"
+                )
         if self.tied:
             raise ValueError("model.tied=True is not supported by Detr: images and classes have no embedding")
         if not 1 <= self.stages <= 6:

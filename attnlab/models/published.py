@@ -78,7 +78,7 @@ class RetNet(LinearLanguage):
 class GatedLinearTransformer(LinearLanguage):
     """GLA: gated linear attention with gates of rank 16, RMS norm of heads, a SiLU gate and narrow keys (Yang 2023).
 
-    Keys have half the width of values. No differences from the paper.
+    Keys have half the width of values. As in the authors' code.
     """
 
     mechanism: Mechanism | Pattern = MECHANISMS["gated-linear"]
@@ -91,7 +91,7 @@ class GatedLinearTransformer(LinearLanguage):
 class DeltaNet(LinearLanguage):
     """DeltaNet: the delta rule with short convolutions of q, k and v, and RMS norm of heads (Yang et al. 2024).
 
-    No differences from the paper.
+    As in the authors' code.
     """
 
     mechanism: Mechanism | Pattern = MECHANISMS["delta"]
@@ -102,7 +102,7 @@ class DeltaNet(LinearLanguage):
 class GatedDeltaNet(LinearLanguage):
     """Gated DeltaNet: short convolutions, RMS norm of heads, a SiLU gate, values twice as wide (Yang et al. 2024).
 
-    No differences from the paper.
+    As in the authors' code, except that keys have the model's width and not three quarters of it.
     """
 
     mechanism: Mechanism | Pattern = MECHANISMS["gated-delta"]
@@ -119,7 +119,8 @@ KDA = MultiHead(gate="channel", gate_rank=16, head_norm="rms", convolution=4, ex
 class KimiDelta(LinearLanguage):
     """KDA: Kimi delta attention in every layer, with convolutions and gates of low rank (Kimi Team 2025).
 
-    No differences from the paper. Flash-linear-attention's version has a bias in the second map of the output gate.
+    As in transformers' Kimi Linear. Flash-linear-attention's version has a bias in the second map of the output gate.
+    The ranks are those of heads of width 16: set them in `attention` with `width`.
     """
 
     mechanism: Mechanism | Pattern = MECHANISMS["kda"]
@@ -130,8 +131,8 @@ class KimiDelta(LinearLanguage):
 class Mamba2(LinearLanguage):
     """Mamba-2: state space duality with one query and key for all heads, and no feed-forward (Dao and Gu 2024).
 
-    Heads have width 16 here, states 16 (the paper: 64 and 128). The projections of all inputs are one map in the paper,
-    which is the same. No differences.
+    There are eight heads of width 16, twice the model's width, and states have 16 rows (the paper: 64 and 128 rows).
+    Set `value_heads` in `attention` with `width`. One group only: the original also shares a key among some heads.
     """
 
     heads: int = 1
@@ -155,7 +156,8 @@ class Mamba2(LinearLanguage):
 class Based(LinearLanguage):
     """Based: layers of Taylor linear attention with narrow keys and layers of a small window (Arora et al. 2024).
 
-    The paper's third kind of layer, a gated convolution, is left out.
+    The paper's third kind of layer, a gated convolution, is left out. Keys of Taylor layers have 16 components, and
+    values the width of four heads in the default configuration.
     """
 
     heads: int = 4
@@ -178,7 +180,7 @@ class Qwen3Next(LinearLanguage):
     mechanism: Mechanism | Pattern = Pattern((MECHANISMS["gated-delta"],) * 3 + (MECHANISMS["softmax"],))
     attention: AttentionLayer | Pattern = Pattern(
         (MultiHead(gate="channel", gate_activation="silu", head_norm="rms", value_heads=8, convolution=4),) * 3
-        + (MultiHead(gate="channel", qk_norm="head"),)
+        + (MultiHead(gate="channel", qk_norm="head", key_heads=2),)
     )
     position: Position | Pattern = Pattern((Position(),) * 3 + (Rotary(pairs="halves", fraction=0.25),))
 

@@ -56,7 +56,7 @@ class Attention(HeadProjections):
     Args:
         key: Key for the initial parameters.
         width: Size D of the vectors.
-        heads: Number of query heads; must divide `width`.
+        heads: Number of query heads; must divide `width`, unless `layer` gives heads a width of their own.
         mechanism: The attention mechanism.
         key_heads: Number of key and value heads; must divide `heads`. Each serves the same number of query heads
             (Ainslie et al. 2023; one key head: Shazeer 2019), and a state is stored once per key head. Default:
@@ -87,7 +87,8 @@ class Attention(HeadProjections):
 
         Args:
             x: Inputs of the queries.
-            memory: Inputs of keys and values. None: x itself.
+            memory: Inputs of keys and values. None: x itself, with the convolution, value residual, exclusion and
+                addition of the own value that `layer` asks for.
             mask: Which query may attend to which key, by position.
             position: The position encoding.
             i: Positions of the queries. Default: S−T…S−1, as for a mechanism. Give 0…T−1 for another sequence.

@@ -43,9 +43,13 @@ class AttentionLayer(ABC, metaclass=Documented):
     def for_memory(self) -> AttentionLayer:
         """This layer for another sequence as memory: without what applies to self-attention only."""
 
+    def value_count(self, heads: int, key_heads: int) -> int:
+        """Return the number of values per token, for a model of a number of query heads and of key heads."""
+        return key_heads
+
     @property
-    def states(self) -> int | None:
-        """Number of heads with a state of their own. None: as many as key heads."""
+    def mechanism_heads(self) -> int | None:
+        """Number of heads for which the mechanism is computed. None: as many as the model's query heads."""
         return None
 
     @property
@@ -54,12 +58,29 @@ class AttentionLayer(ABC, metaclass=Documented):
         return False
 
 
-def check_heads(width: int, heads: int, key_heads: int) -> None:
-    """Raise ValueError if a number is below 1, `heads` does not divide `width`, or `key_heads` not `heads`."""
+def check_whole(**sizes: int | None) -> None:
+    """Raise ValueError if a size, by the name of its field, is not a whole number of 1 or more. None passes."""
+    for name, size in sizes.items():
+        if size is not None and (type(size) is not int or not 1 <= size <= 2**20):
+            raise ValueError(f"{name}={size} must be a whole number of at least 1, and at most {2**20}")
+
+
+def check_heads(width: int, heads: int, key_heads: int, divides: bool = True) -> None:
+    """Check the numbers of heads of a model.
+
+    Args:
+        width: Width of the model.
+        heads: Number of query heads.
+        key_heads: Number of key heads.
+        divides: Whether `heads` must divide `width`, because heads have no width of their own.
+
+    Raises:
+        ValueError: A number is below 1, or one does not divide another that it must divide.
+    """
     for name, value in {"width": width, "heads": heads, "key_heads": key_heads}.items():
         if value < 1:
             raise ValueError(f"model.{name}={value} must be at least 1")
-    if width % heads:
+    if divides and width % heads:
         raise ValueError(f"model.heads={heads} must divide model.width={width}")
     if heads % key_heads:
         raise ValueError(f"model.key_heads={key_heads} must divide model.heads={heads}")

@@ -21,6 +21,7 @@ from attnlab.modules.norm import GroupedHeadNorm, RMSNorm
 from attnlab.modules.observable import Observable
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position import PositionEncoding
+from attnlab.ops.precision import accumulation_dtype
 
 GATE = "output gate"  # name of the gate's projection; no extra input of a mechanism can have it
 ACTIVATIONS = {"sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu}
@@ -43,7 +44,7 @@ class HeadProjections(Observable):
         layer: MultiHead = MultiHead(),
         norm_eps: float = 1e-6,
     ):
-        key_heads = heads if key_heads is None else key_heads
+        key_heads = layer.key_heads or key_heads or heads
         layer.check(width, heads, key_heads)
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"expected a Mechanism, for example MECHANISMS['softmax'], got {mechanism!r}")
@@ -263,13 +264,16 @@ class HeadProjections(Observable):
 
     def _with_own(self, y: Float[Array, "T ..."], v: Float[Array, "T G V"]) -> Float[Array, "T ..."]:
         """Exclude each token's own value from the outputs of all heads, or add it, as the layer asks."""
-        v = v[:, :, None].astype(y.dtype) if self.heads > self.key_heads else v.astype(y.dtype)
+        dtype = accumulation_dtype(y.dtype)
+        v = (v[:, :, None] if self.heads > self.key_heads else v).astype(dtype)
+        own = jnp.zeros((), dtype)
         if self.layer.exclude_self:
-            unit = v * jax.lax.rsqrt(jnp.maximum(jnp.sum(v * v, axis=-1, keepdims=True), 1e-24))
-            y = y - jnp.sum(y * unit, axis=-1, keepdims=True) * unit
+            # Squares in float16 would overflow or vanish.
+            length = jax.lax.rsqrt(jnp.maximum(jnp.sum(v * v, axis=-1, keepdims=True), 1e-24))
+            own = own - jnp.sum(y.astype(dtype) * v, axis=-1, keepdims=True) * length * length
         if self.skip is not None:
-            y = y + self.skip[...].astype(y.dtype).reshape(1, *self._head_axes, 1) * v
-        return y
+            own = own + self.skip[...].astype(dtype).reshape(1, *self._head_axes, 1)
+        return y if self.skip is None and not self.layer.exclude_self else y + (own * v).astype(y.dtype)
 
     def _join_maps(self, maps: PyTree) -> PyTree:
         """Merge the head axes of the maps into one: [H T S]."""

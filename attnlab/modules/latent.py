@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pattern_softmax import PatternSoftmax
-from attnlab.modules.attention_layer import AttentionLayer, check_heads
+from attnlab.modules.attention_layer import AttentionLayer, check_heads, check_whole
 from attnlab.ops.score import dot, scaled_dot
 
 
@@ -36,10 +36,8 @@ class Latent(AttentionLayer):
     def __post_init__(self):
         sizes = {"rank": self.rank, "query_rank": self.query_rank}
         sizes |= {"head_width": self.head_width, "value_width": self.value_width}
-        for name, size in sizes.items():
-            if size is not None and not 1 <= size <= 2**20:
-                raise ValueError(f"{name}={size} must be at least 1, and at most {2**20}")
-        if not 0 <= self.rotary_width <= 2**20:
+        check_whole(**sizes)
+        if type(self.rotary_width) is not int or not 0 <= self.rotary_width <= 2**20:
             raise ValueError(f"rotary_width={self.rotary_width} must be at least 0, and at most {2**20}")
 
     def split(self, width: int, heads: int) -> tuple[int, int]:
@@ -57,7 +55,7 @@ class Latent(AttentionLayer):
 
     def check(self, width: int, heads: int, key_heads: int) -> None:
         """Check the ranks, and that there is no other kind of shared keys."""
-        check_heads(width if self.head_width is None else heads, heads, key_heads)
+        check_heads(width, heads, key_heads, self.head_width is None)
         for name, rank in {"rank": self.rank, "query_rank": self.query_rank}.items():
             if rank is not None and rank > width:
                 raise ValueError(f"{name}={rank} must be at most model.width={width}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
-from attnlab.modules.attention_layer import AttentionLayer, check_heads
+from attnlab.modules.attention_layer import AttentionLayer, check_heads, check_whole
 
 GATES = ("none", "head", "channel")
 GATE_ACTIVATIONS = ("sigmoid", "silu")
@@ -59,6 +59,8 @@ class MultiHead(AttentionLayer):
     """Width of a query or key relative to the model's width divided by the number of heads (GLA: ½)."""
     value_expansion: float = 1.0
     """Width of a value, likewise (RetNet and Gated DeltaNet: 2)."""
+    key_heads: int | None = None
+    """Number of key and value heads of this layer; must divide the number of heads. None: `model.key_heads`."""
     value_heads: int | None = None
     """Number of value heads, a multiple of the number of heads, each with its own state.
 
@@ -80,7 +82,8 @@ class MultiHead(AttentionLayer):
     value_residual: bool = False
     """Whether values are λ₁ v + λ₂ v₁ with the values v₁ of the first layer (Zhou et al. 2024).
 
-    λ₁ and λ₂ are learned numbers per layer, and start at ½.
+    λ₁ and λ₂ are learned numbers per layer, and start at ½. The first layer has them too, where v = v₁. v₁ is taken
+    before any convolution.
     """
     exclude_self: bool = False
     """Whether each token's own value is projected out of the output: y − (y·v̂) v̂ with v̂ = v/‖v‖ (XSA, 2026)."""
@@ -97,19 +100,33 @@ class MultiHead(AttentionLayer):
         }.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be one of {', '.join(known)}")
-        for name in ("gate_rank", "extra_rank", "head_width", "value_width", "value_heads"):
-            size = getattr(self, name)
-            if size is not None and not 1 <= size <= 2**20:
-                raise ValueError(f"{name}={size} must be at least 1, and at most {2**20}")
-        if self.gate_rank is not None and self.gate == "none":
-            raise ValueError(f"gate_rank={self.gate_rank} needs a gate; set gate=channel")
+        names = ("gate_rank", "extra_rank", "head_width", "value_width", "key_heads", "value_heads")
+        check_whole(**{name: getattr(self, name) for name in names})
+        needs = {
+            "gate_rank": (self.gate_rank is not None, "gate", self.gate != "none"),
+            "norm_after_gate": (self.norm_after_gate, "gate", self.gate != "none"),
+            "convolution_bias": (self.convolution_bias, "convolution", bool(self.convolution)),
+        }
+        for name, (given, other, there) in needs.items():
+            if given and not there:
+                raise ValueError(f"{name}={getattr(self, name)} needs a {other}; set {other}")
+        for name, other in {"key_expansion": "head_width", "value_expansion": "value_width"}.items():
+            if getattr(self, name) != 1 and getattr(self, other) is not None:
+                raise ValueError(f"{name}={getattr(self, name)} has no effect with {other}={getattr(self, other)}")
         for name in ("key_expansion", "value_expansion"):
             if not 0 < getattr(self, name) <= 1024:
                 raise ValueError(f"{name}={getattr(self, name)} must be above 0, and at most 1024")
-        if not 0 <= self.convolution <= 1024:
+        if type(self.convolution) is not int or not 0 <= self.convolution <= 1024:
             raise ValueError(f"convolution={self.convolution} must be a number of tokens in 0 … 1024")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout={self.dropout} must be at least 0 and below 1")
+
+    @property
+    def line(self) -> str:
+        """A one-line description for a list: the fields that differ from their defaults."""
+        held = [(each, getattr(self, each.name)) for each in fields(self)]
+        changed = [f"{each.name}={value}" for each, value in held if value != each.default]
+        return "Multi-head attention" + (f" with {', '.join(changed)}" if changed else "") + "."
 
     def widths(self, width: int, heads: int) -> tuple[int, int]:
         """Return the widths K of a key and V of a value, for a model of a width and a number of heads."""
@@ -123,13 +140,15 @@ class MultiHead(AttentionLayer):
         Raises:
             ValueError: A number is below 1, or one does not divide another that it must divide.
         """
-        check_heads(width if self.head_width is None else heads, heads, key_heads)
+        check_heads(width, heads, self.key_heads or key_heads, self.head_width is None)
         for name, own in {"key_expansion": self.head_width, "value_expansion": self.value_width}.items():
             size, factor = self.head_width or width // heads, getattr(self, name)
             if own is None and size * factor != round(size * factor):
                 raise ValueError(f"{name}={factor} times a head's width {size} must be a whole number")
         if self.value_heads is None:
             return
+        if self.key_heads is not None:
+            raise ValueError(f"key_heads={self.key_heads} cannot be set together with value_heads={self.value_heads}")
         if self.value_heads % heads:
             raise ValueError(f"value_heads={self.value_heads} must be a multiple of model.heads={heads}")
         if key_heads != heads:
@@ -154,8 +173,12 @@ class MultiHead(AttentionLayer):
         """
         return replace(self, convolution=0, value_residual=False, exclude_self=False, skip=False)
 
+    def value_count(self, heads: int, key_heads: int) -> int:
+        """Return the number of values per token."""
+        return self.value_heads or self.key_heads or key_heads
+
     @property
-    def states(self) -> int | None:
+    def mechanism_heads(self) -> int | None:
         """The number of value heads."""
         return self.value_heads
 

@@ -74,6 +74,14 @@ def first_values(
     return first.values(x if before is None else x + before[0].astype(x.dtype))
 
 
+def _stacked(*each: Array) -> Array:
+    """Stack what the layers of a period return. Raises ValueError if their numbers of heads differ."""
+    if len(shapes := {one.shape for one in each}) > 1:
+        found = " and ".join(map(str, sorted(shapes)))
+        raise ValueError(f"attention maps need layers with the same number of heads, got maps of shapes {found}")
+    return jnp.stack(each)
+
+
 SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost more than it saves
 
 
@@ -118,7 +126,7 @@ def scan_layers(
             x = x if places is None else x + places[n].astype(x.dtype)
             x, out = layer(x, *given[n], key=None if keys is None else keys[n])
             outs.append((x, out) if every else out)
-        return x, outs[0] if size == 1 else jax.tree.map(lambda *each: jnp.stack(each), *outs)
+        return x, outs[0] if size == 1 else jax.tree.map(_stacked, *outs)
 
     # In an unrolled scan, common subexpression elimination would merge the recomputation with the forward pass, and
     # so undo remat. Inside a loop it cannot, and preventing it would only cost time.

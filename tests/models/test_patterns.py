@@ -117,8 +117,8 @@ def test_encoders_and_encoder_decoders_have_patterns_too():
     ("given", "line"),
     [
         ("gated-delta*3+sofmax", "model.mechanism='sofmax' is not known; nearest: 'softmax'"),
-        ("gated-delta*x+softmax", "model.mechanism='gated-delta*x+softmax': expected a whole number of 1 or more"),
-        ("softmax*0", "model.mechanism='softmax*0': expected a whole number of 1 or more"),
+        ("gated-delta*x+softmax", "model.mechanism='gated-delta*x+softmax': expected a whole number in 1 … 1024"),
+        ("softmax*0", "model.mechanism='softmax*0': expected a whole number in 1 … 1024"),
         ("softmax+", "model.mechanism='' is not known"),
     ],
 )

@@ -14,7 +14,7 @@ from attnlab.models import Language, Transformer
 from attnlab.modules.latent import Latent
 from attnlab.modules.latent_attention import LatentAttention
 from attnlab.modules.position import ALiBi, Position, Rotary, Shaw
-from attnlab.ops.mask import KeyPadding
+from attnlab.ops.mask import Causal, KeyPadding
 from attnlab.ops.score import SCORES
 from attnlab.pattern import Pattern
 from attnlab.tasks.base.shapes import Pairs, Tokens
@@ -153,7 +153,7 @@ def test_models_have_it_in_some_layers_and_for_other_sequences():
         ),
         ({"attention": Latent(rank=4), "mechanism": MECHANISMS["linear"]}, "model.attention: latent attention needs"),
         ({"attention": Latent(rank=4, rotary_width=0), "position": Rotary()}, "model.position=.* rotates nothing"),
-        ({"attention": Latent(rank=4, rotary_width=3), "position": Rotary()}, ".*must be even for rotary"),
+        ({"attention": Latent(rank=4, rotary_width=3), "position": Rotary()}, "model.position=.* cannot rotate 3 comp"),
         ({"attention": Latent(rank=4, rotary_width=4), "position": Shaw()}, "model.position=.* needs multi-head"),
     ],
 )
@@ -162,9 +162,25 @@ def test_what_does_not_fit_is_refused_with_the_field(fields, line):
         Language(**({"width": 8, "heads": 2, "layers": 2} | fields))
 
 
+def test_values_of_the_first_layer_are_its_own():
+    module, x = made(LAYERS["default"])
+    np.testing.assert_allclose(module.values(x), module.keys_values(x)["v"].reshape(T, -1), atol=1e-12)
+    with pytest.raises(NotImplementedError, match="latent attention computes keys and values from one vector"):
+        module.keys_values(x, x)
+
+
+def test_reading_another_sequence_is_attending_to_its_keys_and_values():
+    module, x = made(LAYERS["no rotation"])
+    found, _ = module.attend(x[:3], x, Causal())
+    expected, _ = module.causal(x[:3])
+    last, _ = module.attend(x[-1:], x)
+    np.testing.assert_allclose(last[0], module.causal(x)[0][-1], atol=1e-12)
+    assert np.abs(found - expected).max() > 1e-3  # aligned at the ends: more keys are seen
+
+
 @pytest.mark.parametrize("name", ["rank", "query_rank", "head_width", "value_width"])
 def test_sizes_are_checked(name):
-    with pytest.raises(ValueError, match=f"^{name}=0 must be at least 1"):
+    with pytest.raises(ValueError, match=f"^{name}=0 must be a whole number of at least 1"):
         Latent(**{name: 0})
     with pytest.raises(ValueError, match=r"^rotary_width=-1 must be at least 0"):
         Latent(rotary_width=-1)

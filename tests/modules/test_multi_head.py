@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Classifier, Detr, Language, Transformer
 from attnlab.modules.attention import Attention
@@ -400,8 +401,11 @@ def test_an_encoder_takes_layers_too():
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        ({"gate_rank": 4}, "gate_rank=4 needs a gate; set gate=channel"),
-        ({"head_width": 0}, "head_width=0 must be at least 1"),
+        ({"gate_rank": 4}, "gate_rank=4 needs a gate; set gate"),
+        ({"head_width": 0}, "head_width=0 must be a whole number of at least 1"),
+        ({"convolution_bias": True}, "convolution_bias=True needs a convolution"),
+        ({"norm_after_gate": True}, "norm_after_gate=True needs a gate"),
+        ({"head_width": 4, "key_expansion": 0.5}, "key_expansion=0.5 has no effect with head_width=4"),
         ({"convolution": -1}, "convolution=-1 must be a number of tokens"),
         ({"dropout": 1.0}, "dropout=1.0 must be at least 0 and below 1"),
     ],
@@ -436,7 +440,10 @@ def test_a_layer_that_cannot_be_is_refused_in_one_line(fields, line):
             "model.attention: value_residual=True needs values of one size in all layers, got 8, 6",
         ),
         ({"attention": MultiHead(key_expansion=0.3)}, "model.attention.key_expansion=0.3 times a head's width 4 must"),
-        ({"attention": MultiHead(head_width=3)}, ".*must be even for rotary"),
+        ({"attention": MultiHead(head_width=3)}, "model.position=Rotary.* cannot rotate 3 components of a head"),
+        ({"attention": MultiHead(key_heads=3)}, "model.key_heads=3 must divide model.heads=2"),
+        ({"heads": 0, "attention": MultiHead(head_width=8)}, "model.heads=0 must be at least 1"),
+        ({"parallel": True, "feedforward": 0}, "model.parallel=True needs feed-forward blocks"),
         ({"position": Pattern((Rotary(), Shaw())), "attention": MultiHead(value_width=3)}, "model.position=Shaw.*wide"),
         (
             {"position": Pattern((Position(), Rotary())), "mechanism": Pattern((Softmax(), MECHANISMS["forgetting"]))},
@@ -469,3 +476,29 @@ def test_roles_are_checked_too():
         Detr(width=8, heads=2, parallel=True)
     with pytest.raises(ValueError, match=r"adds to the input, which layers share; use encodings that rotate"):
         Language(width=8, heads=2, position=Pattern((Position(), Sinusoidal())))
+    with pytest.raises(ValueError, match=r"^model.attention=.* is not supported by Detr: its keys and values have"):
+        Detr(width=8, heads=2, attention=MultiHead(exclude_self=True))
+
+
+def test_layers_with_key_heads_of_their_own_stand_beside_others():
+    few = made(MultiHead(key_heads=1), heads=4)[0]
+    same = made(MultiHead(), heads=4, key_heads=1)[0]
+    x = jax.random.normal(jax.random.key(1), (T, D))
+    np.testing.assert_allclose(whole(few, x, None), whole(same, x, None), atol=1e-12)
+    model = language(heads=4, attention=Pattern((MultiHead(key_heads=1), MultiHead())))
+    np.testing.assert_allclose(decoded(model), jax.jit(lambda m: m(TOKENS))(model), atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 600.0])
+def test_the_own_value_is_excluded_in_half_precision_too(scale):
+    module = Attention(jax.random.key(0), D, 2, Softmax(), layer=MultiHead(exclude_self=True, skip=True))
+    x = scale * jax.random.normal(jax.random.key(1), (T, D), jnp.float16)
+    value, slope = jax.value_and_grad(lambda x: jnp.sum(module.causal(x)[0].astype(jnp.float32)))(x)
+    assert np.isfinite(value)
+    assert np.isfinite(slope).all()
+
+
+def test_maps_of_layers_with_other_numbers_of_heads_are_refused():
+    model = language(attention=Pattern((MultiHead(value_heads=4), MultiHead())))
+    with pytest.raises(ValueError, match="attention maps need layers with the same number of heads"):
+        attention_maps(model, TOKENS)

@@ -30,6 +30,9 @@ def value_at(base: Any, changes: Changes, path: str) -> Any:
     value = base if changed is None else changes[changed]
     for depth in range(changed.count(".") + 1 if changed else 0, len(names)):
         name = names[depth]
+        if isinstance(value, Pattern):
+            upper = ".".join(names[:depth])
+            raise ValueError(f"{upper}.{name}: {upper} is a pattern; set the whole pattern, for example {upper}=A*3+B")
         if name not in registry.field_names(value):
             raise ValueError(registry.no_field(value, name, ".".join(names[: depth + 1])) + _reads_files(value, name))
         value = getattr(value, name)
