@@ -69,7 +69,9 @@ def read_pattern(text: str, place: str, field: str) -> Pattern:
     """
     entries: list[object] = []
     for part in text.split("+"):
-        name, _, count = part.partition("*")
+        name, _, count = part.strip().partition("*")
+        if name.isdecimal() and count:
+            raise ValueError(f"{field}={text!r}: the number stands behind the name: {count}*{name}")
         if "*" in part and not (count.isdecimal() and len(count) < 5 and 1 <= int(count) <= MOST):
             raise ValueError(f"{field}={text!r}: expected a whole number in 1 … {MOST} after {name}*, got {count!r}")
         entries += [registry.pick(registry.table(place), name, field)] * int(count or 1)

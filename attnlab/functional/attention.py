@@ -66,7 +66,11 @@ def attention(
         NotImplementedError: if the mechanism does not support the mask, the bias or causal attention.
     """
     mechanism = resolve(mechanism)
+    if "is_causal" in extra:
+        raise TypeError("is_causal is not known; use causal=True")
     call = Operands(mechanism, q, k, v, extra)
+    if not causal and not mechanism.traits.any_mask:
+        raise NotImplementedError(f"{mechanism} only attends causally; pass causal=True")
     T, S, shared = call.T, call.S, mask if isinstance(mask, Mask) else None
     if shared is not None and shared.indexed and T != S:
         raise ValueError(f"mask={shared} looks up rows, but T={T} and S={S}: pass a boolean array, keep or query_keep")

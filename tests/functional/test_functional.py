@@ -246,6 +246,12 @@ Q, Y = np.zeros((2, 5, 4, 8), np.float32), np.zeros((2, 7, 2, 8), np.float32)
     [
         (ValueError, r"mechanism='sofmax' is not known; nearest: 'softmax'", {"mechanism": "sofmax"}),
         (TypeError, r"expected a mechanism or its name, for example 'softmax', got 3", {"mechanism": 3}),
+        (TypeError, r"^is_causal is not known; use causal=True$", {"is_causal": True}),
+        (
+            NotImplementedError,
+            r"GatedLinear.* only attends causally; pass causal=True$",
+            {"mechanism": "gated-linear", "gate": Y},
+        ),
         (TypeError, r"GatedLinear.* is missing inputs gate \(2, 7, 2, 8\)$", {"mechanism": "gated-linear"}),
         (TypeError, r"missing inputs sink \(2,\); initial values: jax.vmap\(lambda", {"mechanism": "softmax-sink"}),
         (TypeError, r"Softmax.* got unexpected inputs gate; expected: none", {"gate": Y}),

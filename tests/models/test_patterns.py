@@ -38,6 +38,7 @@ def by_hand(model, tokens):
 def test_a_pattern_is_written_as_it_is_read():
     assert Pattern((MECHANISMS["gated-delta"],) * 2 + (MECHANISMS["softmax"],)) == HYBRID
     assert str(HYBRID) == text(HYBRID) == "gated-delta*2+softmax"
+    assert read_pattern("gated-delta*2 + softmax", "MECHANISMS", "x") == HYBRID
     assert read_pattern("linear", "MECHANISMS", "x") == Pattern((MECHANISMS["linear"],))
     config = Language(width=8, heads=2, layers=6, mechanism=HYBRID)
     assert serialize.read(serialize.write(config), Language) == config
@@ -119,6 +120,7 @@ def test_encoders_and_encoder_decoders_have_patterns_too():
         ("gated-delta*3+sofmax", "model.mechanism='sofmax' is not known; nearest: 'softmax'"),
         ("gated-delta*x+softmax", "model.mechanism='gated-delta*x+softmax': expected a whole number in 1 … 1024"),
         ("softmax*0", "model.mechanism='softmax*0': expected a whole number in 1 … 1024"),
+        ("3*gated-delta", "model.mechanism='3*gated-delta': the number stands behind the name: gated-delta*3"),
         ("softmax+", "model.mechanism='' is not known"),
     ],
 )

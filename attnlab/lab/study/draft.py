@@ -187,7 +187,10 @@ class Draft:
     def without_below(self, path: str, given: str, new: object) -> Draft:
         """Return the draft without the varied fields below a path that the new value at the path does not have."""
         old = value_at(self.base, self.changes, path)
-        gone = [each for each in self.varied() if each.startswith(f"{path}.") and not takes_field(old, new, path, each)]
+        varied = [each for each in self.varied() if each.startswith(f"{path}.")]
+        gone = [each for each in varied if not takes_field(old, new, path, each)]
+        if path == "model" and (kept := [each for each in varied if each not in gone]):
+            self = self.noting(f"with {path}={given} the variants still set {', '.join(kept)}")
         if not gone:
             return self
         variants = {name: {each: value for each, value in own.items() if each not in gone} for name, own in self.each()}
