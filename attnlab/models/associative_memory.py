@@ -15,7 +15,7 @@ from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.mechanisms.pairwise import Pairwise
-from attnlab.models.config import WIDEST, check_sizes
+from attnlab.models.checks import WIDEST, check_sizes
 from attnlab.models.shapes import AssociationShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.learned import extras, init_learned

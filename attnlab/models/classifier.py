@@ -11,7 +11,8 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import StackConfig, check_names, check_no_embeddings
+from attnlab.models.checks import check_names, check_no_embeddings
+from attnlab.models.config import StackConfig
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, TokenShape, VectorShape, check_shape
 from attnlab.modules.dense import Dense, fold_key

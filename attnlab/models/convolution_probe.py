@@ -13,7 +13,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import check_attentions, check_sizes
+from attnlab.models.checks import check_sizes
+from attnlab.models.config import check_attentions
 from attnlab.models.shapes import FilteredImageShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
 from attnlab.modules.attention import Attention

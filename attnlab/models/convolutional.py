@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.inputs import zero_where_padded
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
+from attnlab.models.checks import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
 from attnlab.models.output_head import OutputHead
 from attnlab.models.shapes import Shape, TokenShape, check_shape
 from attnlab.modules.dense import Dense, fold_key

@@ -13,7 +13,8 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import StackConfig, check_no_embeddings, check_sizes, layers_of_period
+from attnlab.models.checks import check_no_embeddings, check_sizes
+from attnlab.models.config import StackConfig, layers_of_period
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import DetectionShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid

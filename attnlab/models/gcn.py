@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.documented import Documented
-from attnlab.models.config import check_dropout, check_sizes
+from attnlab.models.checks import check_dropout, check_sizes
 from attnlab.models.shapes import GraphShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, add_self_loops

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
+from attnlab.models.checks import DTYPES, check_dropout, check_names, check_sizes
 from attnlab.models.shapes import ImageShape, Shape, check_image
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.ops.layer import ACTIVATIONS, dropout, split_keys

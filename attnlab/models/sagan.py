@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
-from attnlab.models.config import check_norm_eps, check_sizes
+from attnlab.models.checks import check_norm_eps, check_sizes
 from attnlab.models.shapes import GeneratedImageShape, Shape, check_shape
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key

@@ -9,7 +9,7 @@ from jaxtyping import PRNGKeyArray
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
+from attnlab.models.checks import DTYPES, check_dropout, check_names, check_sizes
 from attnlab.models.seq2seq_network import Seq2SeqNetwork
 from attnlab.models.shapes import Shape, TokenPairShape, check_shape
 from attnlab.modules.attention_layer import check_heads

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.models.checks import check_no_embeddings, check_sizes
 from attnlab.models.classifier import Classifier, ClassifierNetwork
-from attnlab.models.config import check_no_embeddings, check_sizes
 from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, check_shape
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.patches import Patches

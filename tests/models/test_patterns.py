@@ -170,5 +170,7 @@ def test_overrides_set_patterns_and_name_the_variant_by_them():
     assert {each.model.attention.gate for each in apply(study, ["model.attention.gate=head"]).variants().values()} == {
         "head"
     }
+    other = apply(study, ["model=gated-deltanet"])
+    assert "with model=gated-deltanet the variants still set model.mechanism" in other.notes
     with pytest.raises(ValueError, match=r"^model.attention='gatd' is not known; nearest: 'gated'"):
         apply(study, ["model.attention=gatd*2"])
