@@ -8,13 +8,16 @@ from attnlab.bench.foreign import (
     dot_product,
     jla,
     transformers,
+    transformers_language,
     transformers_linear,
     transformers_modules,
     transformers_softmax,
 )
 from attnlab.bench.foreign.comparison import ForeignFunction
 
-_FILES = (dot_product, jla, transformers, transformers_modules, transformers_linear, transformers_softmax)
+_MECHANISMS = (dot_product, jla, transformers, transformers_modules)
+_MODULES = (transformers_linear, transformers_softmax, transformers_language)
+_FILES = (*_MECHANISMS, *_MODULES)
 FUNCTIONS: tuple[ForeignFunction, ...] = tuple(each for file in _FILES for each in file.FUNCTIONS)
 INSTALL = "pip install .[parity] in a checkout installs them"
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from attnlab.bench.foreign.comparison import Finding, ForeignFunction
 from attnlab.bench.foreign.evaluation import evaluate_in_torch
 from attnlab.bench.foreign.layers import ModuleSubject
-from attnlab.bench.foreign.transformers import PACKAGE, Named, Run, Tensor, torch
+from attnlab.bench.foreign.transformers import PACKAGE, Named, Tensor, torch
 
 Weights = Callable[[Named], dict[str, Tensor]]
 """Returns the parameters of their module, by the names that it gives them, from ours."""

@@ -9,6 +9,7 @@ from attnlab.bench.foreign.comparison import ForeignFunction
 from attnlab.bench.foreign.layers import LayerSubject
 from attnlab.bench.foreign.transformers import Named, Tensor, model
 from attnlab.bench.foreign.transformers_layers import by_head, convolution, linear, record, turned_round
+from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.models.published import PUBLISHED
 
 EPS = 1e-2  # large, so that a wrong ε or a norm at another place shows
@@ -108,11 +109,41 @@ def _mamba2() -> ForeignFunction:
     return record(ours, "mamba2.Mamba2Mixer", create, weights, _call)
 
 
+def _olmo_hybrid() -> ForeignFunction:
+    """Returns the record of its gated delta layer, whose β reach 2, and whose norm has an ε of 1e-5 in any case."""
+    rule = GatedDelta(negative_eigenvalues=True)
+    ours = layer_of("gated-deltanet", "layer", mechanism=rule, norm_eps=1e-5)
+
+    def create() -> Tensor:
+        sizes = {"hidden_size": 64, "num_attention_heads": 4, "linear_num_key_heads": 4, "linear_num_value_heads": 4}
+        sizes |= {"linear_key_head_dim": 16, "linear_value_head_dim": 32, "num_hidden_layers": 2}
+        file = model("olmo_hybrid")
+        config = file.OlmoHybridConfig(
+            **sizes, linear_allow_neg_eigval=True, layer_types=["linear_attention", "full_attention"]
+        )
+        module = file.OlmoHybridGatedDeltaNet(config, 0)
+        module.config = config
+        return module
+
+    def weights(x: Named) -> dict[str, Tensor]:
+        maps = {f"{name}_proj": name for name in "qkvo"}
+        maps |= {"a_proj": "tokens.step", "b_proj": "tokens.beta", "g_proj": "gate"}
+        return {f"{theirs}.weight": linear(x, ours) for theirs, ours in maps.items()} | {
+            "conv1d.weight": convolution(x),
+            "A_log": x["learned.rate"],
+            "dt_bias": x["learned.shift"],
+            "o_norm.weight": x["head_norm.scale"],
+        }
+
+    return record(ours, "olmo_hybrid.OlmoHybridGatedDeltaNet", create, weights, _call)
+
+
 def _functions() -> Iterator[ForeignFunction]:
     """Yields all records."""
     yield _qwen3_next()
     yield _mamba2()
     yield _kimi()
+    yield _olmo_hybrid()
 
 
 FUNCTIONS = tuple(_functions())
