@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,7 +25,7 @@ JOINT = "."
 
 
 @dataclass(frozen=True)
-class ModuleSubject:
+class ModuleSubject(ABC):
     """A module as a function of named arrays: its input, and its parameters by their path.
 
     Parameters are random: matrices of variance 1 / inputs, and others near their initial values.

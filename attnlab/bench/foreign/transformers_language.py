@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from attnlab.bench.foreign.comparison import ForeignFunction
 from attnlab.bench.foreign.layers import LanguageSubject
@@ -70,12 +70,12 @@ def _call(module: Loaded, x: Tensor, keep: Tensor | None, places: Tensor, cache:
 
 
 def _record(
-    ours: str, config: Language, file: str, name: str, weights: Callable, sizes: dict[str, object]
+    ours: str, config: Language, file: str, name: str, weights: Callable, sizes: Mapping[str, object]
 ) -> ForeignFunction:
     """Returns the record of a model."""
 
     def create() -> Tensor:
-        options = SIZES | HEADS | OPTIONS | TOKENS | {"rope_parameters": ROPE} | sizes
+        options = SIZES | HEADS | OPTIONS | TOKENS | {"rope_parameters": ROPE} | dict(sizes)
         return getattr(model(file), f"{name}ForCausalLM")(getattr(model(file), f"{name}Config")(**options))
 
     return record(LanguageSubject(ours, config, T=40), f"{file}.{name}ForCausalLM", create, weights, _call)
@@ -98,8 +98,8 @@ def _qwen3() -> ForeignFunction:
 
 def _olmo2() -> ForeignFunction:
     """Returns the record of OLMo 2."""
-    options = {"norm_first": False, "norm_output": True}
-    config = TransformerPlusPlus(norm_eps=EPS, attention=MultiHead(qk_norm="all"), **options)
+    attention = MultiHead(qk_norm="all")
+    config = TransformerPlusPlus(norm_eps=EPS, attention=attention, norm_first=False, norm_output=True)
     return _record("transformer++:olmo 2", config, "olmo2", "Olmo2", _weights(OUTPUT | QK), {})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 
@@ -23,11 +23,11 @@ SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1, "a
 WINDOW = 16
 
 
-def _attention(file: str, name: str, sizes: dict[str, object], layer: int = 0) -> Callable[[], Tensor]:
+def _attention(file: str, name: str, sizes: Mapping[str, object], layer: int = 0) -> Callable[[], Tensor]:
     """Returns a function that creates an attention of a model."""
 
     def create() -> Tensor:
-        config = getattr(model(file), f"{name}Config")(**SIZES | sizes)
+        config = getattr(model(file), f"{name}Config")(**SIZES | dict(sizes))
         return getattr(model(file), f"{name}Attention")(config, layer)
 
     return create
