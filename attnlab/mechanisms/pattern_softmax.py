@@ -52,7 +52,8 @@ class PatternSoftmax(Pairwise):
     """Whether part of the attention may go to no key: "none", "zero" or "learned".
 
     A sink adds e^b to the denominator: a_tj = e^{s_tj} / (e^b + Σ_n e^{s_tn}). b is 0 for "zero" (Miller 2023,
-    "softmax plus one"), and one learned number per head for "learned" (gpt-oss, OpenAI 2025).
+    "softmax plus one"), and one learned number per head for "learned" (gpt-oss, OpenAI 2025). Query heads that share a
+    key head also share it, but each has its own in gpt-oss.
     """
     softcap: float | None = field(default=None, kw_only=True)
     """Bound c of the scores, or None. Scores become c·tanh(s/c), before bias and mask (Gemma 2: c = 50)."""

@@ -32,7 +32,7 @@ class TransformerPlusPlus(Language):
     mechanism: Mechanism | Pattern = MECHANISMS["softmax"]
     position: Position | Pattern = LLAMA_ROTARY
     norm: Literal["layer", "rms"] = "rms"
-    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "swiglu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "glu", "reglu", "geglu", "swiglu"] = "swiglu"
     biases: bool = False
     tied: bool = True
     scale_embeddings: bool = False
@@ -70,7 +70,7 @@ class RetNet(LinearLanguage):
         gate="channel", gate_activation="silu", head_norm="group", value_expansion=2.0
     )
     position: Position | Pattern = Rotary()
-    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "glu", "reglu", "geglu", "swiglu"] = "gelu"
     feedforward_ratio: ClassVar[float] = 2
 
 
@@ -189,7 +189,8 @@ class Qwen3Next(LinearLanguage):
 class KimiLinear(LinearLanguage):
     """Kimi Linear's hybrid: three layers of KDA and one of latent attention without positions (Kimi Team 2025).
 
-    Feed-forward blocks replace the mixture of experts.
+    Feed-forward blocks replace the mixture of experts. All norms have the ε `norm_eps`. In the implementation of
+    transformers, the norms inside latent attention have 1e-6 in any configuration.
     """
 
     layers: int = 4

@@ -12,6 +12,7 @@ from rich.console import Console
 from attnlab.bench.foreign import functions, subjects
 from attnlab.bench.foreign.comparison import FORMS, Finding, ForeignFunction, ForeignResult, compare, difference
 from attnlab.bench.foreign.evaluation import evaluate_in_jax, evaluate_in_torch
+from attnlab.bench.foreign.layers import ModuleSubject
 from attnlab.bench.foreign.subjects import subject
 from attnlab.bench.foreign.table import foreign_tables, record, verdict
 from attnlab.cli.main import main
@@ -248,9 +249,9 @@ def test_in_torch():
     assert evaluate_in_torch(run, arrays, None)[1] == {}
 
 
-def test_every_record_is_of_a_mechanism_and_differs_from_the_others():
+def test_every_record_is_of_a_mechanism_or_a_module_and_differs_from_the_others():
     for each in functions.FUNCTIONS:
-        assert each.ours.name in subjects.MECHANISMS
+        assert each.ours.name in subjects.MECHANISMS or isinstance(each.ours, ModuleSubject)
         assert set(each.findings) <= {*each.ours.forms(), "extreme"} & set(FORMS)
     different = {(str(each.ours), each.package, each.function, each.dtype) for each in functions.FUNCTIONS}
     assert len(different) == len(functions.FUNCTIONS)

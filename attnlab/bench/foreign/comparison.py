@@ -197,7 +197,8 @@ def expected(ours: Subject, run: Callable, form: str, dtype: str) -> Expected:
     cast = lambda arrays, to: {name: x.astype(to) if x.dtype.kind == "f" else x for name, x in arrays.items()}
     arrays = cast(ours.inputs(form), dtype)
     exact = cast(arrays, np.float64)
-    shape = jax.eval_shape(run, exact).shape
+    with jax.enable_x64(True):
+        shape = jax.eval_shape(run, exact).shape
     kept = arrays.get("keep", np.ones(shape[:2], bool))
     target = None
     if form != "steps":

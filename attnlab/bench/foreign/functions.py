@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnlab.bench.foreign import dot_product, jla, transformers, transformers_modules
+from attnlab.bench.foreign import (
+    dot_product,
+    jla,
+    transformers,
+    transformers_language,
+    transformers_linear,
+    transformers_modules,
+    transformers_softmax,
+)
 from attnlab.bench.foreign.comparison import ForeignFunction
 
-_FILES = (dot_product, jla, transformers, transformers_modules)
+_MECHANISMS = (dot_product, jla, transformers, transformers_modules)
+_MODULES = (transformers_linear, transformers_softmax, transformers_language)
+_FILES = (*_MECHANISMS, *_MODULES)
 FUNCTIONS: tuple[ForeignFunction, ...] = tuple(each for file in _FILES for each in file.FUNCTIONS)
 INSTALL = "pip install .[parity] in a checkout installs them"
 
