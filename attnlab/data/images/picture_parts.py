@@ -33,11 +33,11 @@ class PictureParts(NamedTuple):
 
 
 def holds(name: str) -> bool:
-    """Whether training images are pictures: a table, a PNG or JPEG file, or a folder without an IDX file for it."""
+    """Whether training images are not IDX files but pictures, or a file or folder of neither form."""
     path = user_path(name)
     if path.is_dir():
         return not idx_files.holds(name, "train")
-    return path.suffix.lower() in (listing.TABLE, *photos.SUFFIXES)
+    return "images" not in path.name or path.suffix.lower() in (listing.TABLE, *photos.SUFFIXES)
 
 
 def places(names: Mapping[str, str]) -> dict[str, Path]:
@@ -119,7 +119,8 @@ def _listed(place: Path, part: str) -> tuple[list[Listed], list[str]]:
     elif place.suffix.lower() == listing.TABLE:
         found = listing.table(place)
     else:
-        raise DataError(f"{place} is one file; expected a folder with a {CLASSES}, or a table of pictures (.tsv)")
+        end = ", or an IDX file with 'images' in its name" if part == "train" else ""
+        raise DataError(f"{place} is one file; expected a table of pictures (.tsv) or a folder with a {CLASSES}{end}")
     for each in found:
         if not each.label:
             raise DataError(f"{each.where}: the picture has no class; expected {_class_place(place)}")
@@ -149,7 +150,7 @@ def _classes(place: Path, rows: Sequence[Listed]) -> tuple[str, ...]:
             if path not in with_pictures:
                 raise DataError(f"{path} contains no PNG or JPEG files; add pictures of this class, or remove it")
     if len(classes) < 2:
-        raise DataError(f"{place}: all images are of class {classes[0]}; at least 2 classes are needed")
+        raise DataError(f"{place}: all images are of class {', '.join(classes)}; at least 2 classes are needed")
     if len(classes) > MOST:
         raise DataError(f"{place} has {len(classes):,} classes; at most {MOST:,} are supported")
     return classes

@@ -257,8 +257,14 @@ def test_one_file_is_not_a_part(tmp_path):
     classes(tmp_path)
     for name in ("cat/1.png", "t10k-images-idx3-ubyte"):
         (tmp_path / name).touch()
-        with pytest.raises(DataError, match=f"{name} is one file; expected a folder with a subfolder of PNG or JPEG"):
+        with pytest.raises(DataError, match=f"{name} is one file; expected a table of pictures .* for each class$"):
             read(tmp_path, test=tmp_path / name)
+    (tmp_path / "labels.csv").touch()
+    assert picture_parts.holds(str(tmp_path / "labels.csv"))
+    with pytest.raises(
+        DataError, match=r"labels\.csv is one file; .* class, or an IDX file with 'images' in its name$"
+    ):
+        read(tmp_path / "labels.csv")
 
 
 def test_names_that_look_the_same_are_one_class(tmp_path):
