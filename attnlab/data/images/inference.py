@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from attnlab.data.images import idx_files, photos
+from attnlab.data.images import idx_files, listing, photos
 from attnlab.data.images.labelled import Labelled, checked, measures
-from attnlab.data.io import arrays, files, folders
-from attnlab.data.io.files import DataError, lines
-from attnlab.data.names import composed
+from attnlab.data.images.listing import Listed
+from attnlab.data.io import arrays, files
+from attnlab.data.io.files import DataError
 
 UNKNOWN = -1  # the label of an image of unknown class
 
@@ -23,7 +22,8 @@ def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> t
       name: one of
         - an IDX file of images, with or without its labels next to it, or a folder with such a file for the test;
         - a PNG or JPEG file, whose class is not known;
-        - a folder of such files, either in subfolders named by class, or in the folder itself, without classes;
+        - a folder of such files, either in subfolders named by class, or in the folder itself, without classes. In a
+          folder divided into parts, the subfolder test is read;
         - a table whose name ends in .tsv. A line is the path of a picture, relative to the table's folder, a tab and
           its class, or only the path.
       like: the shape (H, W, C) of the images that the model expects.
@@ -39,12 +39,19 @@ def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> t
     """
     path = files.user_path(name)
     if path.is_dir() and not idx_files.holds(name, "test"):
-        return _read(_foldered(path, classes), like)
-    if path.suffix.lower() in photos.SUFFIXES:
-        return _read([(path, path.name, UNKNOWN)], like)
-    if path.suffix.lower() == ".tsv":
-        return _read(_listed(path, classes), like)
-    return _idx(name, like, len(classes)), None
+        root = listing.parts(path).get("test", path)
+        found, _ = listing.folder(root)
+        if not found:
+            raise DataError(f"{root} contains no images; expected an IDX file test-images…, or PNG or JPEG files")
+    elif path.suffix.lower() in photos.SUFFIXES:
+        found = [Listed(path, path.name, None, str(path))]
+    elif path.suffix.lower() == listing.TABLE:
+        found = listing.table(path)
+    else:
+        return _idx(name, like, len(classes)), None
+    labels = [UNKNOWN if each.label is None else listing.label(each, classes) for each in found]
+    held = np.stack([photos.read(str(each.path), like) for each in found])
+    return Labelled(held, np.array(labels, np.int32)), [each.name for each in found]
 
 
 def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
@@ -63,51 +70,3 @@ def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
         n = int(found.labels.argmax()) + 1
         raise DataError(f"{path}, image {n}: label {label} is out of range; classes are 0 … {classes - 1}")
     return found
-
-
-def _read(rows: list[tuple[Path, str, int]], like: tuple[int, int, int]) -> tuple[Labelled, list[str]]:
-    """Reads the pictures of (path, name, label) rows."""
-    held = np.stack([photos.read(str(path), like) for path, _, _ in rows])
-    return Labelled(held, np.array([label for *_, label in rows], np.int32)), [name for _, name, _ in rows]
-
-
-def _foldered(root: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]:
-    """Lists the pictures in a folder as (path, name, label)."""
-    found = []
-    for path in folders.files(root):
-        if path.suffix.lower() not in photos.SUFFIXES:
-            continue
-        *inner, file = path.relative_to(root).parts
-        if len(inner) > 1:
-            raise DataError(f"{path} is nested too deeply; expected one level of subfolders, one for each class")
-        label = _label(inner[0], classes, str(path)) if inner else UNKNOWN
-        found.append((path, "/".join([*inner, file]), label))
-    if not found:
-        raise DataError(f"{root} contains no images; expected an IDX file test-images…, or PNG or JPEG files")
-    return found
-
-
-def _listed(table: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]:
-    """Lists the pictures in a table as (path, name, label)."""
-    found = []
-    for number, line in enumerate(lines(files.text(files.contents(table, unpack=False), table)), start=1):
-        if not line.strip():
-            continue
-        where, (name, *label) = f"{table}, line {number}", line.split("\t")
-        if len(label) > 1:
-            raise DataError(f"{where}: found {len(label)} tabs; expected the path of a picture, a tab and its class")
-        path = table.parent / name.strip()
-        if not path.is_file():
-            raise DataError(f"{where}: the picture {name.strip()!r} does not exist")
-        found.append((path, name.strip(), _label(label[0].strip(), classes, where) if label else UNKNOWN))
-    if not found:
-        raise DataError(f"{table} contains no images; expected the path of a picture, a tab and its class on each line")
-    return found
-
-
-def _label(name: str, classes: Sequence[str], where: str) -> int:
-    """Returns the index of a class; raises DataError if it is not known."""
-    if (label := composed(name)) not in classes:
-        shown = ", ".join(classes[:12]) + (", …" if len(classes) > 12 else "")
-        raise DataError(f"{where}: class {label!r} is not one of the {len(classes)} classes of training: {shown}")
-    return list(classes).index(label)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 FORMATS = ("JPEG", "PNG")
 SUFFIXES = (".jpg", ".jpeg", ".png")  # of file names
 MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # with at most eight bits per channel
+GRAY = ("1", "L", "LA")  # the modes without colours
 PIXELS = 1 << 26  # the largest number of pixels, checked before decoding
 ORIENTATION, UPRIGHT = 0x0112, range(0, 2)  # the EXIF tag, and its values for an image that need not be rotated
 
@@ -73,4 +75,36 @@ def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
     picture = decode(contents(path, unpack=False), path)
     if picture.size != (width, height):
         raise DataError(f"{path} has {picture.height} × {picture.width} pixels; expected {height} × {width}")
-    return np.asarray(picture.convert("L" if channels == 1 else "RGB")).reshape(like)
+    return _pixels(picture, channels)
+
+
+def read_all(paths: Sequence[Path]) -> np.ndarray:
+    """Reads PNG and JPEG files of one size.
+
+    Returns:
+      The images [N H W C] uint8. C is 1 if all files are stored in grayscale, otherwise 3 for red, green and blue.
+
+    Raises:
+      DataError: as `decode`, and if an image has another size than the first. The message names both files.
+    """
+    held = np.empty((len(paths), 0, 0, 1), np.uint8)
+    for n, path in enumerate(paths):
+        picture = decode(contents(path, unpack=False), path)
+        size = picture.height, picture.width
+        if not n:
+            held = np.empty((len(paths), *size, 1), np.uint8)
+        if size != held.shape[1:3]:
+            has, needs = (" × ".join(map(str, each)) for each in (size, held.shape[1:3]))
+            raise DataError(
+                f"{path} has {has} pixels, but {paths[0]} has {needs}; all pictures must have the same size"
+            )
+        if held.shape[3] == 1 and picture.mode not in GRAY:
+            held = held.repeat(3, axis=3)  # a gray pixel has three equal colours
+        held[n] = _pixels(picture, held.shape[3])
+    return held
+
+
+def _pixels(picture: Image, channels: int) -> np.ndarray:
+    """Returns the pixels [H W C] of a picture in one channel, grayscale, or in three, red, green and blue."""
+    pixels = np.asarray(picture.convert("L" if channels == 1 else "RGB"))
+    return pixels.reshape(picture.height, picture.width, channels)

@@ -1,5 +1,7 @@
 """Selections of labelled images, stratified by class, and random changes of images."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attnlab.data.images.labelled import Labelled
@@ -42,14 +44,35 @@ def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
     Raises:
       DataError: if nothing would be left of a class.
     """
-    held = np.zeros(len(whole.labels), bool)
-    held[portion(whole.labels, share, 0)] = True
-    if lost := set(whole.labels.tolist()) - set(whole.labels[~held].tolist()):
-        raise DataError(
-            f"class {min(lost)} has too few images to hold out {share:g} of them for validation; "
-            "provide files for validation"
-        )
+    held = held_out(whole.labels, share)
     return Labelled(whole.images[~held], whole.labels[~held]), Labelled(whole.images[held], whole.labels[held])
+
+
+def held_out(
+    labels: np.ndarray, share: float, part: str = "validation", classes: Sequence[str] | None = None
+) -> np.ndarray:
+    """Chooses a share of every class to hold out, always the same examples.
+
+    Args:
+      labels: the class of each example [N].
+      share: as in `portion`.
+      part: what they are held out for, used in messages.
+      classes: the names of the classes, used in messages. None names them by number.
+
+    Returns:
+      Whether each example is held out [N] bool.
+
+    Raises:
+      DataError: if nothing would be left of a class.
+    """
+    held = np.zeros(len(labels), bool)
+    held[portion(labels, share, 0)] = True
+    if lost := set(labels.tolist()) - set(labels[~held].tolist()):
+        name = min(lost) if classes is None else classes[min(lost)]
+        raise DataError(
+            f"class {name} has too few images to hold out {share:g} of them for {part}; provide files for {part}"
+        )
+    return held
 
 
 def augmented(images: np.ndarray, random: np.random.Generator, shift: int, flip: bool) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Lists the files in a user's folder."""
+"""Lists the files and the folders in a user's folder."""
 
 import os
 from pathlib import Path, PurePath
@@ -27,6 +27,18 @@ def files(root: Path) -> list[Path]:
     except OSError as error:
         raise DataError(f"{error.filename or root} cannot be read: {error.strerror or error}") from error
     return sorted(found)
+
+
+def subfolders(root: Path) -> list[Path]:
+    """Returns the folders in a folder, sorted. Links are followed. Those that are `hidden` are left out.
+
+    Raises:
+      DataError: if the folder cannot be read.
+    """
+    try:
+        return sorted(path for path in root.iterdir() if path.is_dir() and not hidden(path.name))
+    except OSError as error:
+        raise DataError(f"{error.filename or root} cannot be read: {error.strerror or error}") from error
 
 
 def hidden(name: str) -> bool:

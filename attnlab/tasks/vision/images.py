@@ -1,11 +1,12 @@
-"""Image classification: Fashion-MNIST, your own images in IDX files, and drawn shapes."""
+"""Image classification: Fashion-MNIST, your own images, and drawn shapes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attnlab.data import repeats
-from attnlab.data.images import fashion, idx_files, inference
+from attnlab.data.images import fashion, idx_files, inference, picture_parts
 from attnlab.data.images.labelled import Labelled, agreed
 from attnlab.data.images.sampling import divided
 from attnlab.data.io import files
@@ -66,25 +67,37 @@ class FashionMNIST(ImageTask):
 
 @dataclass(frozen=True)
 class Images(ImageTask):
-    """Your own images in IDX files, the format of MNIST. Scored by accuracy.
+    """Your own images: folders of PNG and JPEG pictures, tables of pictures, or IDX files. Scored by accuracy.
 
-    Each part is a file of images, or a folder with files named train-images…, test-images… (or t10k-…). The labels of a
-    file of images are next to it, under the same name with "labels" for "images" (and "idx1" for "idx3"). The classes
-    are 0 … the largest label of the training images. Classes of which a part has no image are reported.
+    Pictures of a part are in a folder with a subfolder for each class, or in a table whose name ends in .tsv. A line of
+    the table is the path of a picture, relative to the table's folder, a tab and the class. A folder given as `train`
+    may instead have subfolders train, valid (or val) and test of that form. The classes are those of the training part,
+    sorted by name. All pictures must have the size of the first; none is resized. The images have one channel if all
+    pictures are stored in grayscale, otherwise three.
+
+    IDX is the format of MNIST. Each part is a file of images, or a folder with files named train-images…, test-images…
+    (or t10k-…). The labels of a file of images are next to it, under the same name with "labels" for "images" (and
+    "idx1" for "idx3"). The classes are 0 … the largest label of the training images.
+
+    Classes of which a part has no image are reported.
     """
 
     training_only_fields = ("shift", "flip")
 
     train: str = ""
-    """The path of the training images: a file or a folder."""
+    """The path of the training images: a folder, a table or an IDX file."""
     valid: str = ""
     """The path of the validation images.
 
-    If it is "", a folder given as `train` is used if it has such a file. Otherwise a fraction `held` of the training
+    If it is "", a folder given as `train` is used if it has such images. Otherwise a fraction `held` of the training
     images is used.
     """
     test: str = ""
-    """The path of the test images. If it is "", a folder given as `train` is used."""
+    """The path of the test images.
+
+    If it is "", a folder given as `train` is used. If there are pictures for training but not for the test, a fraction
+    `held` of them is held out for the test, and a note says so.
+    """
     share: float = 1.0
     """The fraction of the training images that is used, in every class, above 0 and at most 1.
 
@@ -93,7 +106,7 @@ class Images(ImageTask):
     held: float = 0.1
     """The fraction of the training images used for validation, in every class, if there are no validation images.
 
-    It must be above 0 and below 1.
+    It is also the fraction of pictures used for the test if there are no test pictures. It must be above 0 and below 1.
     """
     shift: int = 0
     """The largest random shift of training images in pixels, in each direction."""
@@ -108,15 +121,32 @@ class Images(ImageTask):
     def load(self) -> ImageData:
         """Reads your files."""
         names = paths(self)
-        if names["train"] and not files.user_path(names["train"]).exists():
-            raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
-        if names["train"] and files.user_path(names["train"]).is_dir():
+        for part, name in names.items():
+            if name and not files.user_path(name).exists():
+                raise DataError(f"task.{part}={name!r} cannot be read: there is no such file or folder")
+        if not names["train"]:
+            raise _missing("train")
+        return self._pictures(names) if picture_parts.holds(names["train"]) else self._idx(names)
+
+    def _pictures(self, names: dict[str, str]) -> ImageData:
+        """Reads PNG and JPEG files."""
+        places = picture_parts.places(names)
+        if names["valid"] and "test" not in places:
+            raise _missing("test")
+        repeats.distinct(places)
+        found = picture_parts.read(places, self.held)
+        problem = _problem(self, found.images, found.classes, found.names)
+        problem.notes = (*picture_parts.unread(names["train"]), *found.notes, *problem.notes)
+        return problem
+
+    def _idx(self, names: dict[str, str]) -> ImageData:
+        """Reads IDX files."""
+        if files.user_path(names["train"]).is_dir():
             names["test"] = names["test"] or names["train"]
             if idx_files.holds(names["train"], "valid"):
                 names["valid"] = names["valid"] or names["train"]
-        for part in ("train", "test"):
-            if not names[part]:
-                raise ValueError(f"task.{part}={names[part]!r} must be the path of a file or folder")
+        if not names["test"]:
+            raise _missing("test")
         repeats.distinct({part: idx_files.chosen(name, part) for part, name in names.items() if name})
         parts = {part: idx_files.read_user_images(name, part) for part, name in names.items() if name}
         called = {part: f"{name} ({part})" for part, name in names.items()}
@@ -171,8 +201,19 @@ class Figures(ImageTask):
         return figures.figures(random, sizes(self)[part], self.size, self.noise)
 
 
-def _problem(task: FashionMNIST | Images | Figures, parts: dict[str, Labelled], classes: tuple[str, ...]) -> ImageData:
-    return ImageData({part: parts[part] for part in PARTS}, classes, task.share, Augmentation(task.shift, task.flip))
+def _problem(
+    task: FashionMNIST | Images | Figures,
+    parts: dict[str, Labelled],
+    classes: tuple[str, ...],
+    names: Mapping[str, list[str]] | None = None,
+) -> ImageData:
+    change = Augmentation(task.shift, task.flip)
+    return ImageData({part: parts[part] for part in PARTS}, classes, task.share, change, names)
+
+
+def _missing(part: str) -> ValueError:
+    """Returns the error for a part without a path."""
+    return ValueError(f"task.{part}='' must be the path of a file or folder")
 
 
 def _check(task: FashionMNIST | Images | Figures) -> None:

@@ -55,6 +55,7 @@ class ImageData(ClassificationData):
         classes: The names of the classes.
         share: The fraction of the training part that each training seed draws, in every class.
         change: How training images are augmented.
+        names: The names of the images of each part. None names them by number.
     """
 
     def __init__(
@@ -63,10 +64,11 @@ class ImageData(ClassificationData):
         classes: Sequence[str],
         share: float = 1.0,
         change: Augmentation = Augmentation(),
+        names: Mapping[str, list[str]] | None = None,
     ):
         super().__init__(classes)
         self.parts, self._share, self._change = parts, share, change
-        self._names_of: dict[str, list[str]] = {}  # the names of a part's images, if they have names
+        self._names_of: Mapping[str, list[str]] = names or {}
         train = parts["train"]
         height, width, channels = train.images.shape[1:]
         self.shape = Classes(Image(height, width, channels), len(self.classes))

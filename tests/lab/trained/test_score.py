@@ -21,6 +21,7 @@ from attnlab.tasks.text.translation import Parallel
 from attnlab.training.config import Train
 from tests.data.audio.test_recordings import put, tone
 from tests.data.images.test_idx_files import idx, written
+from tests.data.images.test_picture_parts import classes
 
 PARTS = ("train", "valid", "test")
 SMALL = {"width": 8, "heads": 2, "layers": 1}
@@ -84,6 +85,12 @@ def images(folder):
     return Images(train=str(folder)), MLP(width=8), str(folder)
 
 
+def photographs(folder):
+    for seed, part in enumerate(PARTS):
+        classes(folder / part, count=SIZES[part], kinds=("dry", "wet"), mode="RGB", seed=seed)
+    return Images(train=str(folder)), MLP(width=8), str(folder)
+
+
 def sounds(folder):
     for n, part in enumerate(PARTS):
         for take in range(3):
@@ -132,6 +139,7 @@ KINDS = {
     "sentences": sentences,
     "text": text,
     "images": images,
+    "photographs": photographs,
     "sounds": sounds,
     "boxes": scenes,
     "nodes": nodes,
@@ -218,6 +226,22 @@ def test_pictures_are_answered_by_name_in_folders_of_classes_in_a_table_and_alon
     heading, *rows = table([listed, alone]).splitlines()
     assert heading.startswith("file\tinput\texpected\tanswer.0\tprobability.0")
     assert [row.split("\t")[0] for row in rows] == [str(tmp_path / "table.tsv")] * 2 + [str(tmp_path / "c.png")]
+
+
+def test_a_run_on_pictures_is_scored_on_its_folder_on_a_table_and_on_one_picture(trained, tmp_path):
+    folder, file = trained("photographs")
+    (own,) = score(folder, [file])
+    kept = json.loads((folder / "result.json").read_text())["metrics"]
+    assert own.metrics["accuracy"]["values"] == kept["accuracy"]["values"]
+    (tmp_path / "some.tsv").write_text(f"{file}/test/wet/1.png\twet\n{file}/test/dry/0.png\twet\n")
+    listed, alone = score(folder, [str(tmp_path / "some.tsv"), f"{file}/test/wet/1.png"])
+    before = {row.input: row for row in own.rows[0]}
+    assert [(row.expected, row.answer) for row in listed.rows[0]] == [
+        ("wet", before["wet/1.png"].answer),
+        ("wet", before["dry/0.png"].answer),
+    ]
+    assert {row.answer for row in own.rows[0]} <= {"dry", "wet"}
+    assert [row.expected for row in alone.rows[0]] == [None]
 
 
 def test_images_without_labels_next_to_them_are_answered(trained, tmp_path):

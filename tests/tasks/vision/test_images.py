@@ -5,6 +5,7 @@ from attnlab.data.io.files import DataError
 from attnlab.tasks.base.shapes import Classes, Image
 from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
 from tests.data.images.test_idx_files import drawn, idx, written
+from tests.data.images.test_picture_parts import classes
 
 
 def test_figures_need_no_files():
@@ -77,6 +78,58 @@ def test_inconsistent_parts_are_refused_and_named(tmp_path):
         DataError, match=r"test-images-idx3-ubyte \(test\) contains images of 5 × 5 × 1, and .*\(train\)"
     ):
         Images(train, "", test).load()
+
+
+def test_pictures_in_folders_of_classes(tmp_path):
+    classes(tmp_path, count=20)
+    problem = Images(train=str(tmp_path), held=0.2, share=0.5, shift=1, flip=True).load()
+    assert problem.shape == Classes(Image(4, 5, 1), 2)
+    assert problem.classes == ("cat", "dog")
+    # Four images of a class are held out for the test, and then a fifth of the others for the validation.
+    counts = {part: np.bincount(held.labels).tolist() for part, held in problem.parts.items()}
+    assert counts == {"train": [13, 13], "valid": [3, 3], "test": [4, 4]}
+    assert problem.batch(0, 0, 12)["source"].shape == (12, 4, 5, 1)
+    assert len(problem.inputs("test")) == 8
+    batches = problem.eval_batches("test")
+    labels = np.concatenate([batch["label"] for batch in batches])[:8]
+    assert [problem.classes[label] for label in labels] == [name.split("/")[0] for name in problem.inputs("test")]
+    assert problem.score("test", batches) == {"accuracy": 1.0}
+    assert problem.notes[0].endswith(
+        "8 of 40 pictures, 0.2 of every class, are the test images, because there are no others"
+    )
+
+
+def test_the_fingerprint_of_pictures_depends_on_pixels_and_classes(tmp_path):
+    one, other, third = ((tmp_path / name) for name in ("one", "other", "third"))
+    classes(one)
+    classes(other, kinds=("dog", "cat"))  # other pixels under each name
+    classes(third)
+    found = {root: Images(train=str(root), held=0.25).load().fingerprint for root in (one, other, third)}
+    assert found[one] == found[third] != found[other]
+    (third / "cat" / "0.png").rename(third / "dog" / "4.png")
+    assert Images(train=str(third), held=0.25).load().fingerprint != found[one]
+
+
+def test_pictures_of_which_a_part_lacks_a_class_or_repeats_one_are_reported(tmp_path):
+    for seed, (part, kinds) in enumerate({"train": "abc", "valid": "abc", "test": "ab"}.items()):
+        classes(tmp_path / part, kinds=kinds, seed=seed % 2)
+    (tmp_path / "runs").mkdir()
+    found = Images(train=str(tmp_path)).load().notes
+    assert found[0].startswith(f"{tmp_path}: not read: runs; ")
+    assert "test: there is no image of 1 of 3 classes: c" in found
+    assert "test: 8 of 8 examples are also in train" in found
+
+
+def test_pictures_need_a_test_if_a_validation_is_given_and_other_parts_that_exist(tmp_path):
+    for part in ("train", "valid"):
+        classes(tmp_path / part, seed=part == "valid")
+    train, valid = (str(tmp_path / part) for part in ("train", "valid"))
+    with pytest.raises(ValueError, match=r"^task\.test='' must be the path of a file or folder$"):
+        Images(train=train, valid=valid).load()
+    with pytest.raises(DataError, match=r"^task\.test='.*gone' cannot be read: there is no such file or folder$"):
+        Images(train=train, test=f"{tmp_path}/gone").load()
+    with pytest.raises(DataError, match=r"train is both task\.train and task\.test"):
+        Images(train=str(tmp_path), test=train).load()
 
 
 @pytest.mark.parametrize(
