@@ -90,10 +90,9 @@ class Differential(TwoSoftmaxes):
 
     λ = exp(λ_q₁·λ_k₁) − exp(λ_q₂·λ_k₂) + λ_init
 
-    `mix_q` and `mix_k` hold the learned vectors λ_q and λ_k of both halves. Each head has its own; in the paper all heads
-    of a layer share them. Weights may be negative, and rows sum to
-    1 − λ. The norm of each head and the factor 1 − λ_init that follow belong to the module. The decoding state is a
-    cache of keys and values.
+    `mix_q` and `mix_k` hold the learned vectors λ_q and λ_k of both halves. Each head has its own; in the paper all
+    heads of a layer share them. Weights may be negative, and rows sum to 1 − λ. The norm of each head and the factor
+    1 − λ_init that follow belong to the module. The decoding state is a cache of keys and values.
 
     Raises:
         ValueError: if `block` is below 1, or K is odd.
