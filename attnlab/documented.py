@@ -72,7 +72,7 @@ def _with_fields(kind: type, written: str) -> str:
         return written
     lines = [inspect.cleandoc(written), "", "Attributes:"]
     for field in fields(kind):
-        default = "required" if (value := _default(field)) is MISSING else f"default {_short(value)}"
+        default = "required" if (value := _default(field)) is MISSING else f"default {short_code(value)}"
         lines += [f"    {field.name} ({default}):", indent(documentation[field.name], " " * 8)]
     return "\n".join(lines)
 
@@ -82,10 +82,10 @@ def _default(field: Field) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _short(value: object) -> str:
+def short_code(value: object) -> str:
     """Returns a value as short code. A config shows only the fields that differ from their defaults."""
     if is_dataclass(value) and not isinstance(value, type):
         held = [(field, getattr(value, field.name)) for field in fields(value)]
-        changed = [f"{field.name}={_short(own)}" for field, own in held if own != _default(field)]
+        changed = [f"{field.name}={short_code(own)}" for field, own in held if own != _default(field)]
         return f"{type(value).__name__}({', '.join(changed)})"
     return value.__name__ if isinstance(value, FunctionType | type) else reprlib.repr(value)

@@ -9,7 +9,7 @@ from math import lcm
 from typing import Generic, TypeVar
 
 from attnlab import registry
-from attnlab.documented import Documented
+from attnlab.documented import Documented, short_code
 
 Value = TypeVar("Value")
 MOST = 1024  # the largest number of layers
@@ -42,7 +42,7 @@ class Pattern(Generic[Value], metaclass=Documented):
 def _name(value: object) -> str:
     """Returns the registered name of a value, or its constructor call if it is not registered as it is."""
     found = registry.find(value)
-    return found[1] if found and registry.table(found[0])[found[1]] == value else str(value)
+    return found[1] if found and registry.table(found[0])[found[1]] == value else short_code(value)
 
 
 def period(value: Value | Pattern[Value]) -> tuple[Value, ...]:

@@ -12,6 +12,7 @@ from attnlab.console.format import NONE, count, large
 from attnlab.console.tables import columns
 from attnlab.lab.study.study import Experiment, Study, check_study, warmups
 from attnlab.lab.study.values import text
+from attnlab.pattern import Pattern
 from attnlab.system.settings import check
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def flat(experiment: Experiment) -> dict[str, str]:
 def _flat(config: object, path: tuple[str, ...]):
     if path and (not is_dataclass(config) or registry.home(config, path[-1])):
         yield ".".join(path), text(config)
+    if isinstance(config, Pattern):
+        return  # its text names the entries
     for name in registry.field_names(config):
         yield from _flat(getattr(config, name), (*path, name))
 
