@@ -44,7 +44,8 @@ class HeadProjections(Observable):
         layer: MultiHead = MultiHead(),
         norm_eps: float = 1e-6,
     ):
-        key_heads = layer.key_heads or key_heads or heads
+        shared = key_heads if layer.key_heads is None else layer.key_heads
+        key_heads = heads if shared is None else shared
         layer.check(width, heads, key_heads)
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"expected a Mechanism, for example MECHANISMS['softmax'], got {mechanism!r}")
