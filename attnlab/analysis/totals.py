@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PyTree
 
 from attnlab.analysis.maps import MappedModel, observations
 from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, weights
-from attnlab.models.config import AttentionConfig
+from attnlab.models.interfaces import AttentionConfig
 from attnlab.ops.feature import RotatedFeatures
 from attnlab.ops.mask import Mask
 from attnlab.pattern import Pattern

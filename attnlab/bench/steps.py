@@ -7,7 +7,7 @@ from typing import Protocol
 import jax
 
 from attnlab.analysis.measure import Program
-from attnlab.models.config import ModelConfig
+from attnlab.models.interfaces import ModelConfig
 from attnlab.models.shapes import Shape
 from attnlab.training.config import Train
 from attnlab.training.problem import TrainingProblem

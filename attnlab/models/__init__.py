@@ -4,12 +4,12 @@ from attnlab.models.associative_memory import AssociativeMemory
 from attnlab.models.bert import Bert
 from attnlab.models.classifier import Classifier
 from attnlab.models.cnn import CNN
-from attnlab.models.config import ModelConfig
 from attnlab.models.convolution_probe import ConvolutionProbe
 from attnlab.models.convolutional import ConvolutionalLanguage
 from attnlab.models.detr import Detr
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn
+from attnlab.models.interfaces import ModelConfig
 from attnlab.models.language import Language
 from attnlab.models.mlp import MLP
 from attnlab.models.pair_classifier import PairClassifier

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import Field, dataclass, replace
-from typing import ClassVar, Literal, Protocol, runtime_checkable
-
-from flax import nnx
-from jaxtyping import PRNGKeyArray
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.checks import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
-from attnlab.models.shapes import Shape
+from attnlab.models.interfaces import AttentionConfig
 from attnlab.modules.attention_layer import AttentionLayer
 from attnlab.modules.block import LayerConfig
 from attnlab.modules.dense import INITIALISERS
@@ -22,54 +18,6 @@ from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal
 from attnlab.ops.layer import ACTIVATIONS, GATED_ACTIVATIONS
 from attnlab.pattern import Pattern, by_layer, period
-
-
-@runtime_checkable
-class ModelConfig(Protocol):
-    """The configuration of a model: a frozen dataclass from which a network is created."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field]]
-
-    def create(self, key: PRNGKeyArray, shape: Shape) -> nnx.Module:
-        """Create a network with initial parameters for data of a shape.
-
-        Raises:
-            ValueError: The model does not support the shape.
-        """
-        ...
-
-
-@runtime_checkable
-class AttentionConfig(Protocol):
-    """The configuration of a model with attention and a position encoding."""
-
-    own_fields: ClassVar[tuple[str, ...]]
-    """The roles whose mechanism is set by a field of that name. If it is None, and for other roles, by `mechanism`."""
-
-    @property
-    def width(self) -> int:
-        """Size of the vectors."""
-        ...
-
-    @property
-    def heads(self) -> int:
-        """Number of query heads."""
-        ...
-
-    @property
-    def mechanism(self) -> Mechanism | Pattern:
-        """The common mechanism, or the pattern of mechanisms."""
-        ...
-
-    @property
-    def position(self) -> Position | Pattern:
-        """The position encoding, or the pattern of position encodings."""
-        ...
-
-    @property
-    def attentions(self) -> Mapping[str, Mechanism | Pattern]:
-        """The mechanism of each attention, or the pattern of its layers, by its role."""
-        ...
 
 
 @dataclass(frozen=True)

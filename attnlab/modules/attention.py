@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.mechanisms.base import Mechanism, State
+from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cache import caches
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.inputs import zero_where_padded
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.query_heads import query_head_axes
+from attnlab.modules.attention_state import AttentionState
 from attnlab.modules.dense import fold_key
 from attnlab.modules.head_projections import HeadProjections
 from attnlab.modules.position import Position, PositionEncoding
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
 from attnlab.ops.precision import weighted_sum
-from attnlab.ops.tree import pytree
 
 NO_POSITION = Position()
-
-
-@pytree
-@dataclass(frozen=True)
-class AttentionState:
-    """The decoding state of an attention layer."""
-
-    heads: State
-    """The mechanism's state with a leading axis of key heads."""
-    rows: Float[Array, "N C"] | None
-    """The last inputs of the short convolution, or None without one."""
 
 
 class Attention(HeadProjections):

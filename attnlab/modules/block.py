@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -72,17 +72,16 @@ class LayerConfig(metaclass=Documented):
         """The constructor of linear maps, with this bias and initialiser."""
         return partial(Dense, bias=self.biases, initialiser=self.initialiser)
 
-    def attention(self, key: PRNGKeyArray, mechanism: Mechanism, layer: AttentionLayer | None = None) -> Attention:
-        """Create an attention. `layer` replaces what stands around the mechanism."""
-        layer = self.layer if layer is None else layer
-        if isinstance(layer, Latent):
-            return LatentAttention(key, self.width, self.heads, mechanism, layer, self.dense, self.norm_eps)
-        assert isinstance(layer, MultiHead), layer
-        return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense, layer, self.norm_eps)
+    def attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
+        """Create an attention."""
+        if isinstance(self.layer, Latent):
+            return LatentAttention(key, self.width, self.heads, mechanism, self.layer, self.dense, self.norm_eps)
+        assert isinstance(self.layer, MultiHead), self.layer
+        return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense, self.layer, self.norm_eps)
 
     def cross_attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
         """Create an attention to another sequence."""
-        return self.attention(key, mechanism, self.layer.for_memory)
+        return replace(self, layer=self.layer.for_memory).attention(key, mechanism)
 
     def forward(self, key: PRNGKeyArray) -> tuple[FeedForward | None, Residual | None]:
         """Create a feed-forward block and the residual around it.

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.pattern_softmax import PatternSoftmax
-from attnlab.modules.attention import NO_POSITION, Attention, AttentionState
+from attnlab.modules.attention import NO_POSITION, Attention
+from attnlab.modules.attention_state import AttentionState
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.latent import Latent
 from attnlab.modules.learned import extras
