@@ -62,7 +62,7 @@ def attention(
 
     Raises:
         ValueError: if shapes do not fit, if the name is unknown, or if padded queries would change other outputs.
-        TypeError: if an extra input is missing or unknown, or a mask has the wrong type.
+        TypeError: if an extra input is missing or unknown, an array does not hold floats, or a mask has the wrong type.
         NotImplementedError: if the mechanism does not support the mask, the bias or causal attention.
     """
     mechanism = resolve(mechanism)

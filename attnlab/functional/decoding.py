@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 from jaxtyping import Array, Float, PyTree
 
@@ -56,11 +57,14 @@ def init_cache(
         The cache.
 
     Raises:
-        ValueError: if the name is unknown, `key_heads` does not divide `heads`, or `length` exceeds the mechanism's
-            maximum length.
+        ValueError: if the name is unknown, a size is below 1, `key_heads` does not divide `heads`, or `length` exceeds
+            the mechanism's maximum length.
         NotImplementedError: if the mechanism cannot decode.
     """
     mechanism = resolve(mechanism)
+    for name, size in {"batch": 1 if batch is None else batch, "length": length}.items():
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}")
     value_width, key_heads = width if value_width is None else value_width, heads if key_heads is None else key_heads
     sizes = Sizes(batch, heads, key_heads, width, value_width)
     start = lambda: mechanism.start(length, width, value_width, dtype)
@@ -108,7 +112,8 @@ def decode_step(
     """
     call = Operands(cache.mechanism, q, k, v, extra)
     if call.sizes != cache.sizes or call.T != call.S:
-        raise ValueError(f"the cache needs {cache.sizes} and T = S, got {call.sizes}, T={call.T} and S={call.S}")
+        shapes = f"q {jnp.shape(q)}, k {jnp.shape(k)} and v {jnp.shape(v)}"
+        raise ValueError(f"the cache is for T new tokens {cache.sizes}, got {shapes}")
     call.add_rows("keep", keep, call.T)
     call.add_rows("segment", segment_ids, call.T)
     # Check here: under the vmap over examples and heads, counts are traced.

@@ -18,6 +18,7 @@ from attnlab.registry import pick
 # Axes of an array for three levels of `jax.vmap`: examples, key heads, and query heads of one key head.
 Axes = tuple[int | None, int | None, int | None]
 PER_QUERY, PER_KEY, PER_KEY_HEAD, PER_QUERY_HEAD = (0, 1, 1), (0, 1, None), (None, 0, None), (None, 0, 0)
+LETTERS = {"heads": "heads", "K": "width", "V": "value_width"}
 LAYOUT = "q [B T H K], k [B S G K], v [B S G V], or all without B"
 
 
@@ -37,8 +38,16 @@ class Sizes:
     """Width of values."""
 
     def __post_init__(self):
+        for name in ("heads", "K", "V"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{LETTERS[name]} must be at least 1, got {getattr(self, name)}")
         if self.key_heads < 1 or self.heads % self.key_heads:
             raise ValueError(f"key_heads={self.key_heads} must divide heads={self.heads}")
+
+    def __str__(self):
+        lead = "" if self.batch is None else f"{self.batch} "
+        heads = f"[{lead}T {self.heads} {self.K}]", f"[{lead}T {self.key_heads} {self.K}]"
+        return f"q {heads[0]}, k {heads[1]} and v [{lead}T {self.key_heads} {self.V}]"
 
     @property
     def lead(self) -> tuple[int, ...]:
@@ -64,11 +73,14 @@ class Operands:
 
     Raises:
         ValueError: if shapes do not fit.
-        TypeError: if an extra input is missing or unknown.
+        TypeError: if an extra input is missing or unknown, or an array does not hold floats.
     """
 
     def __init__(self, mechanism: Mechanism, q: ArrayLike, k: ArrayLike, v: ArrayLike, extra: dict[str, ArrayLike]):
         given = {name: jnp.asarray(x) for name, x in {"q": q, "k": k, "v": v, **extra}.items()}
+        for name, x in given.items():
+            if not jnp.issubdtype(x.dtype, jnp.floating):
+                raise TypeError(f"{name} must be an array of floats, got {x.dtype}")
         shapes = [given[name].shape for name in "qkv"]
         if not all(len(shape) == len(shapes[0]) in (3, 4) for shape in shapes):
             raise ValueError(f"expected {LAYOUT}, got shapes {', '.join(map(str, shapes))}")

@@ -12,10 +12,14 @@ from jaxtyping import Array, Float
 
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.mechanisms.cost import Cost
-from attnlab.ops import decay, gate
+from attnlab.ops import decay as decays
+from attnlab.ops import gate
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.tree import pytree
+
+SLOWEST = 1e-4
+"""The smallest A, as in the authors' code."""
 
 
 @pytree
@@ -44,55 +48,59 @@ class Mamba3(Chunked):
 
     α = e^(−A Δ), β = (1 − λ) Δ α, γ = λ Δ, Δ = softplus(step + shift), λ = sigmoid(trapezoid)
 
-    q̃_t and k̃_t are q_t + q_bias and k_t + k_bias, of which each pair of channels 2n, 2n+1 is rotated by Σ_{s≤t} Δ_s
-    angle_s. This is a state with complex decays. In the paper's letters, q is C, k is B and v is x. The extra inputs
-    `step` and `trapezoid` are one number per token, and `angle` is one per pair of channels. A = e^rate and `shift` are
-    learned, one per head, and the biases, one per key channel. A and Δ start as in Mamba-2, biases as ones. The state
-    is a matrix [K V], and the last key and value. The norms of q and k before, the skip connection D x and the output
-    gate belong to the module.
+    A is `decay` + 1 for positive `decay` and 1 / (1 − `decay`) for negative, and at least 0.0001. q̃_t and k̃_t are q_t
+    + q_bias and k_t + k_bias, of which each pair of channels 2n, 2n+1 is rotated by Σ_{s≤t} π Δ_s tanh(angle_s). This
+    is a state with complex decays. In the paper's letters, q is C, k is B and v is x. The extra inputs `step`, `decay`
+    and `trapezoid` are one number per token, and `angle` is one per pair of channels. `shift` is learned, one per head,
+    and the biases, one per key channel. Δ starts as in Mamba-2, biases as ones. The state is a matrix [K V], and the
+    last key and value. The norms of q and k before, the skip connection D x and the output gate belong to the module.
+    The authors rotate half of the channels, and with the same angles in all heads; here all channels are rotated, and
+    each head has its own angles.
 
     Rotary positions are not supported: the biases are added after them.
 
     Raises:
         ValueError: if `chunk` is below 1.
 
-    Source: Lahoti et al. 2026 (arXiv 2603.15569).
+    Source: Lahoti et al. 2026 (arXiv 2603.15569), with A and the angles of the authors' code.
     """
 
     @property
     def tokens(self):
-        """`step`: step size, before shift and softplus. `trapezoid`: λ before the sigmoid. `angle`: angle per step."""
-        return {"step": (), "trapezoid": (), "angle": ("K/2",)}
+        """`step`, `decay`, `trapezoid` and `angle`: Δ, A, λ and the angles, before their functions."""
+        return {"step": (), "decay": (), "trapezoid": (), "angle": ("K/2",)}
 
     @property
     def learned(self):
-        """`rate`: logarithm of A. `shift`: offset of the steps. `q_bias`, `k_bias`: biases of queries and keys."""
-        return {"rate": (), "shift": (), "q_bias": ("K",), "k_bias": ("K",)}
+        """`shift`: offset of the steps. `q_bias`, `k_bias`: biases of queries and keys."""
+        return {"shift": (), "q_bias": ("K",), "k_bias": ("K",)}
 
     def initial(self, key, K, V):
-        """Returns initial values as in Mamba-2, and biases of one."""
-        return gate.initial(key) | {"q_bias": jnp.ones(K, jnp.float32), "k_bias": jnp.ones(K, jnp.float32)}
+        """Returns an offset of the steps as in Mamba-2, and biases of one."""
+        ones = jnp.ones(K, jnp.float32)
+        return {"shift": gate.initial(key)["shift"], "q_bias": ones, "k_bias": ones}
 
     def init_memory(self, length, K, V, dtype):
         """Returns an empty state in at least float32."""
         zeros = lambda *shape: jnp.zeros(shape, accumulation_dtype(dtype))
         return Trapezoid(zeros(K, V), zeros(K), zeros(V), zeros(), zeros(K // 2))
 
-    def update(self, memory, q, k, v, block, *, bias=None, step, trapezoid, angle, rate, shift, q_bias, k_bias):
+    def update(self, memory, q, k, v, block, *, bias=None, step, decay, trapezoid, angle, shift, q_bias, k_bias):
         """Processes new tokens by chunks.
 
         A token writes with γ at once. When the next one comes, it has decayed and gains β: this is what enters `sums`.
         """
         cast, kind = lambda x: x.astype(memory.sums.dtype), v.dtype
-        q, k, v, step, trapezoid, angle, rate, shift = map(cast, (q, k, v, step, trapezoid, angle, rate, shift))
+        q, k, v, step, trapezoid, angle, shift = map(cast, (q, k, v, step, trapezoid, angle, shift))
         keep = jnp.asarray(block.keep)[:, None]
         step, share = gate.step(step[:, None], shift[None]), jax.nn.sigmoid(trapezoid)[:, None]
-        log_gates, write = gate.log_decay(step, rate), share * step
-        angles = memory.angle[None] + jnp.cumsum(jnp.where(keep, step * angle, 0), axis=0)
+        log_gates = -jnp.maximum(gate.heavy_tail(cast(decay)[:, None]), SLOWEST) * step
+        write, turn = share * step, np.pi * step * jnp.tanh(angle)
+        angles = memory.angle[None] + jnp.cumsum(jnp.where(keep, turn, 0), axis=0)
         q, k = rotate(q + cast(q_bias)[None], angles), rotate(k + cast(k_bias)[None], angles)
         (last_k, last_v, last_write), last = _previous(memory, k, v, write, block)
         entering = jnp.exp(log_gates) * (last_write + (1 - share) * step) * last_k
-        y, sums = decay.causal(memory.sums, q, jnp.where(keep, entering, 0), last_v, log_gates, block, self.chunk)
+        y, sums = decays.causal(memory.sums, q, jnp.where(keep, entering, 0), last_v, log_gates, block, self.chunk)
         y = y + write * jnp.sum(q * k, axis=1, keepdims=True) * v
         k, v, write = last
         return y.astype(kind), Trapezoid(sums, k, v, write[0], angles[-1] % (2 * np.pi))
@@ -100,7 +108,7 @@ class Mamba3(Chunked):
     def cost(self, T, S, K, V, block=None):
         """Counts a decay with one gate per token, the rotations, and the last token."""
         cost = super().cost(T, S, K, V, block)
-        flops = cost.flops + T * (14 * K + 2 * V)
+        flops = cost.flops + T * (16 * K + 2 * V)
         return Cost(flops, cost.bytes, cost.state_bytes + 4 * (K + V + 1 + K // 2))
 
 

@@ -45,6 +45,20 @@ def log_decay(step: Float[Array, "T G"], rate: Float[Array, ""]) -> Float[Array,
     return -jnp.exp(rate) * step
 
 
+def heavy_tail(raw: Float[Array, "T G"]) -> Float[Array, "T G"]:
+    """Returns raw + 1 for positive numbers and 1 / (1 − raw) for negative, a positive rate of decay.
+
+    Source: code of Mamba-3 (Lahoti et al. 2026).
+
+    Args:
+      raw: any real numbers [T G].
+
+    Returns:
+      Positive numbers [T G].
+    """
+    return jnp.maximum(raw, 0) + 1 / (1 - jnp.minimum(raw, 0))
+
+
 def initial(key: Array, shape: tuple[int, ...] = (), slowest: float = 1.0) -> dict[str, Array]:
     """Returns initial values as in Mamba-2.
 

@@ -298,12 +298,28 @@ def test_shapes_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match=r"k must have shape \(2, 7, 2, 8\), got \(2, 7, 2, 4\)"):
         attnlab.attention(Q, Y[..., :4], Y)
     cache = attnlab.init_cache("linear", 2, 7, 4, 8)
-    with pytest.raises(ValueError, match=r"the cache needs Sizes.*key_heads=4.*, got Sizes.*key_heads=2.*T=5 and S=7"):
+    line = r"the cache is for T new tokens q \[2 T 4 8\], k \[2 T 4 8\] and v \[2 T 4 8\], got q \(2, 5, 4, 8\)"
+    with pytest.raises(ValueError, match=line):
         attnlab.decode_step(cache, Q, Y, Y)
+    for sizes, line in (
+        ((2, 0, 4, 8), "length"),
+        ((0, 7, 4, 8), "batch"),
+        ((2, 7, 0, 8), "heads"),
+        ((2, 7, 4, 0), "width"),
+    ):
+        with pytest.raises(ValueError, match=f"^{line} must be at least 1, got 0$"):
+            attnlab.init_cache("linear", *sizes)
     with pytest.raises(NotImplementedError, match="has no causal form and cannot decode"):
         attnlab.init_cache("nystrom", 2, 7, 4, 8)
     with pytest.raises(ValueError, match="key_heads=3 must divide heads=4"):
         attnlab.init_cache("softmax", 2, 7, 4, 8, key_heads=3)
+
+
+def test_arrays_of_integers_are_refused():
+    with pytest.raises(TypeError, match=r"^k must be an array of floats, got int32$"):
+        attnlab.attention(Q, Y.astype(np.int32), Y)
+    with pytest.raises(TypeError, match=r"^gate must be an array of floats, got int32$"):
+        attnlab.attention(Q, Y, Y, "gated-linear", gate=Y.astype(np.int32))
 
 
 def test_the_functions_are_lent_lazily():

@@ -85,7 +85,9 @@ def mamba3(S, t, q, k, v, x):
     """As complex numbers: each pair of channels is one, and its angles are those of a complex decay."""
     state, angle, before = S if isinstance(S, tuple) else (np.zeros((K, V)), np.zeros(K // 2), np.zeros((K, V)))
     step, share = softplus(x["step"][t] + x["shift"]), sigmoid(x["trapezoid"][t])
-    angle, fade = angle + step * x["angle"][t], np.exp(-np.exp(x["rate"]) * step)
+    raw = x["decay"][t]
+    fade = np.exp(-step * (1 + raw if raw > 0 else max(1 / (1 - raw), 1e-4)))
+    angle = angle + np.pi * step * np.tanh(x["angle"][t])
     turn = lambda row: ((row[0::2] + 1j * row[1::2]) * np.exp(1j * angle)).view(np.float64)
     write = np.outer(turn(k[t] + x["k_bias"]), v[t])
     state = fade * state + (1 - share) * step * fade * before + share * step * write
@@ -358,15 +360,16 @@ def test_equal_gates_for_erasing_and_writing_are_kimi_delta_attention():
 def test_a_trapezoid_of_the_new_end_alone_without_angles_and_biases_is_mamba_2():
     """λ = 1 writes each token once, with its own step."""
     q, k, v, extra = inputs(MECHANISMS["ssd"], 70)
+    rate = extra["rate"] + 1  # above 0
     flat = {
+        "decay": np.full(70, np.exp(rate) - 1),
         "trapezoid": np.full(70, 1e3),
         "angle": np.zeros((70, K // 2)),
         "q_bias": np.zeros(K),
         "k_bias": np.zeros(K),
     }
-    np.testing.assert_allclose(
-        causal(MECHANISMS["mamba3"], q, k, v, **extra, **flat), causal(MECHANISMS["ssd"], q, k, v, **extra), atol=1e-12
-    )
+    y = causal(MECHANISMS["mamba3"], q, k, v, step=extra["step"], shift=extra["shift"], **flat)
+    np.testing.assert_allclose(y, causal(MECHANISMS["ssd"], q, k, v, **extra | {"rate": rate}), atol=1e-12)
 
 
 def test_a_channel_without_a_partner_is_not_rotated():

@@ -46,7 +46,7 @@ def _function(
     shape: Callable[[Named], tuple[int, ...]] | None = None,
     recurrent: bool = False,
     findings: Mapping[str, Finding] | None = None,
-    options: Mapping[str, bool | float] | None = None,
+    options: Mapping[str, bool | float | str] | None = None,
 ) -> ForeignFunction:
     """Returns the record of one function.
 
@@ -84,6 +84,7 @@ def _library() -> ModuleType:
     import_module("jla.ops.path_attention")
     import_module("jla.ops.sparse_attention")
     import_module("jla.layers.forgetting_attention")
+    import_module("jla.layers.ssm")
     return import_module("jla")
 
 
@@ -141,6 +142,14 @@ def _mamba(x: Named) -> tuple[Array, ...]:
     return x["q"], x["k"], x["v"].reshape(B, T, H * V), steps.reshape(B, T, H * V), rates
 
 
+def _mamba3(x: Named) -> tuple[Array, ...]:
+    """Returns C, B, the inputs, their A Δ, Δ and λ, the biases, and the angles before their functions."""
+    rates = jnp.where(x["decay"] > 0, x["decay"] + 1, 1 / (1 + jnp.abs(x["decay"])))
+    steps = jax.nn.softplus(x["step"] + x["shift"])
+    decays = -jnp.maximum(rates, 1e-4) * steps
+    return x["q"], x["k"], x["v"], decays, steps, x["trapezoid"], x["q_bias"], x["k_bias"], x["angle"]
+
+
 def _writes(x: Named, name: str, more: str) -> Array:
     """Returns what the writes of all tokens write, one after another [B T·n H …]."""
     every = jnp.concatenate([x[name][:, :, None], jnp.moveaxis(x[more], 3, 2)], axis=2)
@@ -186,6 +195,11 @@ def _functions() -> Iterator[ForeignFunction]:
     mlstm = lambda x: (*start(x), forget(x), x["write"] + x["write_shift"])
     yield from _both(MLSTM, "mlstm", mlstm, eps=0.0)
     yield from _both(subject("mamba"), "mamba1", _mamba, shape=lambda x: x["v"].shape)
+    # Large steps are left out: they make angles of many turns, whose rounding in float32 is not the library's.
+    three = subject("mamba3", gates=("decay", "trapezoid", "angle"))
+    for form in ("reference", "chunked"):
+        options = {"impl": form, "chunk_size": CHUNK}
+        yield _function(three, "layers.ssm.mamba3_siso", _mamba3, recurrent=True, options=options)
     hgrn = lambda x: (jax.nn.silu(x["q"]), jax.nn.sigmoid(-x["k"]), x["v"], jax.nn.log_sigmoid(x["k"]))
     yield from _both(subject("hgrn2"), "gla", hgrn, scale=1.0)
     seven, tree, path = subject("rwkv7"), subject("log-linear"), subject("path", Path(block=CHUNK))
