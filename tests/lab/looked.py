@@ -18,10 +18,17 @@ MAP = [[0.5, 0.25, 0.25], [0.0, -0.5, 1.5]]
 def found(steps=(6, 1200)):
     """Checkpoints at these steps, an encoder with two heads, a cross-attention with one, and another run."""
     sides = {"rows": ["b", "∎"], "columns": ["a", " ", "c"], "rank": 2, "entropy": 1.0986}
-    encoder = {"mechanism": "linear", "softmax": False, "divides": True}
+    encoder = {"mechanism": "linear", "mechanisms": ["linear"], "softmax": False, "divides": True}
     encoder |= {"figures": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}
     plain = HEAD | {"signed": False, "apart": 0.0}
-    cross = {"mechanism": "softmax", "softmax": True, "divides": False, "figures": [[plain]], "layers": [[MAP]]}
+    cross = {
+        "mechanism": "softmax",
+        "mechanisms": ["softmax"],
+        "softmax": True,
+        "divides": False,
+        "figures": [[plain]],
+        "layers": [[MAP]],
+    }
     ends = {"encoder": {"heads": [[0.2, 0.3]], "mean": [0.1]}, "cross": {"heads": [[0.5]], "mean": [0.4]}}
     return {
         "answer": "b",

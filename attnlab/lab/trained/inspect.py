@@ -18,6 +18,7 @@ from attnlab.lab.trained.example import TeacherForcedExample, attentions, axis, 
 from attnlab.lab.trained.history import history
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
+from attnlab.pattern import period
 from attnlab.tasks.base.text_interface import Batch
 
 EXAMPLES = 32  # validation examples on which loss, gradient and scores are measured at every checkpoint
@@ -43,12 +44,13 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
         A dict with "answer", "step", "steps" (the planned number), "notes", "examples", and
 
         - "attentions": a dict by name ("encoder", "decoder", "cross", and "among" for DETR's self-attention of
-          queries). Each has "mechanism"; "rows" and "columns" (symbols); "rank" (the largest possible); "entropy" (the
-          largest possible, in nats); "softmax" (whether the mechanism is softmax); "divides" (whether it divides by a
-          sum that may approach zero); "figures", `[L][H]` of {"rank", "entropy", "share", "reach", "apart", "empty",
-          "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is the total variation distance between the map and
-          the softmax of the same queries and keys. "empty" is the number of rows without weight. If "divides" is true,
-          the figures also have "total", the smallest absolute value of such a sum.
+          queries). Each has "mechanism"; "mechanisms" (that of each layer); "rows" and "columns" (symbols); "rank" (the
+          largest possible); "entropy" (the largest possible, in nats); "softmax" (whether the mechanism is softmax);
+          "divides" (whether it divides by a sum that may approach zero); "figures", `[L][H]` of {"rank", "entropy",
+          "share", "reach", "apart", "empty", "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is the total
+          variation distance between the map and the softmax of the same queries and keys. "empty" is the number of rows
+          without weight. If "divides" is true, the figures also have "total", the smallest absolute value of such a
+          sum.
         - "training": for every checkpoint in the folder, the oldest first, {"step", "loss", "scores" (their variance,
           by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over heads, by
           layer)}. All but "figures" are measured on the first validation examples; "examples" is their number.
@@ -89,8 +91,10 @@ def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]
     for name, layers in seen.items():
         rows, columns = (axis(*side, found.model) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
         mechanism = attentions(found.experiment.model)[name]
+        kinds = period(mechanism)
         described[name] = {
             "mechanism": words(mechanism),
+            "mechanisms": [words(kinds[n % len(kinds)]) for n in range(len(layers))],
             "rows": rows,
             "columns": columns,
             "rank": _largest(found, name, *layers.shape[-2:]),

@@ -88,9 +88,13 @@ def _attention(name: str, seen: dict[str, Any]) -> FigureTable:
     if seen["divides"]:
         heads, written = [*heads, "least\ntotal"], [*written, lambda one: small(one["total"])]
     figures = [(n, h, one) for n, layer in enumerate(seen["figures"], 1) for h, one in enumerate(layer, 1)]
-    rows = [[f"{n}", f"{h}", *(write(one) for write in written)] for n, h, one in figures]
+    # Layers of a hybrid have different mechanisms.
+    hybrid, kinds = len(set(seen["mechanisms"])) > 1, seen["mechanisms"]
+    layer, of_layer = ["mechanism"] * hybrid, [[kind] * hybrid for kind in kinds]
+    rows = [[f"{n}", *of_layer[n - 1], f"{h}", *(write(one) for write in written)] for n, h, one in figures]
     title = f"{name}: {seen['mechanism']}, {len(seen['rows'])} × {len(seen['columns'])}"
-    return FigureTable(title, ["layer", "head", *heads], rows, 2, list(_remarks([one for *_, one in figures])))
+    heads, words = ["layer", *layer, "head", *heads], 2 + hybrid
+    return FigureTable(title, heads, rows, words, list(_remarks([one for *_, one in figures])))
 
 
 def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:

@@ -49,6 +49,15 @@ def test_a_softmax_map_is_not_compared_with_itself():
     assert (len(grid.heads), [len(row) for row in grid.rows], grid.notes) == (6, [6], [])
 
 
+def test_layers_of_a_hybrid_are_named_by_their_mechanism():
+    seen = FOUND["attentions"]["cross"]
+    two = {"mechanism": "linear+softmax", "mechanisms": ["linear", "softmax"], "figures": seen["figures"] * 2}
+    grid = attentions(FOUND | {"attentions": {"cross": seen | two}})["cross"]
+    assert grid.heads[:3] == ["layer", "mechanism", "head"]
+    assert [row[:3] for row in grid.rows] == [["1", "linear", "1"], ["2", "softmax", "1"]]
+    assert grid.words == 3
+
+
 def test_every_checkpoint_has_a_column():
     figures, flows = training(FOUND)
     assert figures.heads == ["", "", "step\n6", "step\n1,200"]
