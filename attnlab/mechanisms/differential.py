@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import jax
@@ -15,7 +15,7 @@ from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.softmax import Softmax
-from attnlab.ops.counts import check_counts
+from attnlab.ops.counts import check_counts, check_positive
 from attnlab.ops.feature.rotated import RotaryEncoding
 from attnlab.ops.precision import accumulation_dtype
 
@@ -28,22 +28,25 @@ class TwoSoftmaxes(Pairwise):
     """Base class of differences of two softmax attentions: softmax(q₁k₁ᵀ) v − share · softmax(q₂k₂ᵀ) v.
 
     Raises:
-        ValueError: if `block` is below 1.
+        ValueError: if `block` is below 1 or `softcap` is not above 0.
     """
 
     block: int | None = None
     """Number of queries and of keys per block, or None to compute all pairs at once."""
     position: RotaryEncoding | None = None
     """Rotary encoding of the queries and keys of both attentions, or None."""
+    softcap: float | None = field(default=None, kw_only=True)
+    """Bound c of the scores of both attentions, or None. They become c·tanh(s/c), before bias and mask."""
     traits = Traits(bias=True)
 
     def __post_init__(self):
         check_counts(block=self.block)
+        check_positive(softcap=self.softcap)
 
     @property
     def softmax(self) -> Softmax:
         """Each of the two softmax attentions."""
-        return Softmax(block=self.block)
+        return Softmax(block=self.block, softcap=self.softcap)
 
     @abstractmethod
     def pairs(self, q, k, extra: dict[str, Array]) -> Pairs:
@@ -95,7 +98,7 @@ class Differential(TwoSoftmaxes):
     1 − λ_init that follow belong to the module. The decoding state is a cache of keys and values.
 
     Raises:
-        ValueError: if `block` is below 1, or K is odd.
+        ValueError: if `block` is below 1, `softcap` is not above 0, or K is odd.
 
     Source: Ye et al. 2024, eq. 1-3 (arXiv 2410.05258).
     """
@@ -143,7 +146,7 @@ class Differential2(TwoSoftmaxes):
     The decoding state is that of softmax attention.
 
     Raises:
-        ValueError: if `block` is below 1.
+        ValueError: if `block` is below 1 or `softcap` is not above 0.
 
     Source: Ye et al. 2026, differential transformer v2 (the authors' repository, unilm).
     """

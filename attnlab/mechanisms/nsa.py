@@ -10,11 +10,11 @@ import jax.numpy as jnp
 
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import CausalPairwise
-from attnlab.ops.counts import check_counts
+from attnlab.ops.counts import check_counts, check_positive
 from attnlab.ops.key_blocks import KeyBlocks
 from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Window
-from attnlab.ops.score import scaled_dot
+from attnlab.ops.score import scaled_dot, soft_cap
 from attnlab.ops.softmax import masked_softmax
 
 
@@ -33,8 +33,9 @@ class NativeSparse(CausalPairwise):
     O(T·S). The decoding state is a cache of keys and values.
 
     Raises:
-        ValueError: if `size`, `picks` or `window` is below 1, or if a position is known to be as large as the number of
-            keys, rounded up to whole blocks. If positions are not known, the output of such a query is NaN.
+        ValueError: if `size`, `picks` or `window` is below 1, if `softcap` is not above 0, or if a position is known to
+            be as large as the number of keys, rounded up to whole blocks. If positions are not known, the output of
+            such a query is NaN.
 
     Source: Yuan et al. 2025, eq. 5-12 (arXiv 2502.11089).
     """
@@ -45,9 +46,12 @@ class NativeSparse(CausalPairwise):
     """Number of blocks that a query picks."""
     window: int = field(default=512, kw_only=True)
     """Number of keys in the window, the query's own included."""
+    softcap: float | None = field(default=None, kw_only=True)
+    """Bound c of the scores, or None. Scores become c·tanh(s/c), before bias and mask (Gemma 2: c = 50)."""
 
     def __post_init__(self):
         check_counts(size=self.size, picks=self.picks, window=self.window)
+        check_positive(softcap=self.softcap)
 
     @property
     def queries(self):
@@ -60,12 +64,13 @@ class NativeSparse(CausalPairwise):
         own, numbers = blocks.own[:, None], blocks.numbers
         means, visible = blocks.mean_scores(q, k, allowed)
         complete = visible & ((numbers + 1) * self.size - 1 <= jnp.asarray(i)[:, None])
-        compressed = masked_softmax(means * q.shape[1] ** -0.5, complete)
+        means = means * q.shape[1] ** -0.5
+        compressed = masked_softmax(means if self.softcap is None else soft_cap(means, self.softcap), complete)
         always = visible & ((numbers == own) | (numbers == own - 1) | (numbers == 0))
         chosen = blocks.per_key(
             blocks.best(jnp.where(always, jnp.inf, jnp.where(complete, compressed, -1)), self.picks)
         )
-        scores = Scores(scaled_dot, {}, bias)(q, k, i, j)
+        scores = Scores(scaled_dot, {}, bias, self.softcap)(q, k, i, j)
         shares = jax.nn.sigmoid(gates.astype(scores.dtype))
         mixed = (
             jnp.where(allowed, blocks.per_key(compressed) / self.size, 0),
@@ -78,7 +83,7 @@ class NativeSparse(CausalPairwise):
     def cost(self, T, S, K, V, block=None):
         """Counts two products per pair, the means of the blocks, and three softmaxes."""
         return Cost(
-            flops=T * S * (4 * K + 2 * V + 20) + T * S * 4 * -(-S // self.size),
+            flops=T * S * (4 * K + 2 * V + 20 + 3 * (self.softcap is not None)) + T * S * 4 * -(-S // self.size),
             bytes=moved(T, S, K, V) + 12 * T,
             state_bytes=cached(S, K, V),
         )

@@ -1,6 +1,6 @@
 """Reformer: attention within buckets of locality-sensitive hashing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import ClassVar, final
 
@@ -13,7 +13,7 @@ from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise
-from attnlab.ops.counts import check_counts
+from attnlab.ops.counts import check_counts, check_positive
 from attnlab.ops.layer import l2_normalize
 from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Mask
@@ -58,7 +58,8 @@ class Reformer(Pairwise):
     distances.
 
     Raises:
-        ValueError: if `buckets` is odd or below 2, `rounds` or `block` is below 1, or `seed` is outside 0 … 2³²−1.
+        ValueError: if `buckets` is odd or below 2, `rounds` or `block` is below 1, `softcap` is not above 0, or `seed`
+            is outside 0 … 2³²−1.
 
     Source: Kitaev et al. 2020.
     """
@@ -81,6 +82,8 @@ class Reformer(Pairwise):
     """
     scale_queries: bool = False
     """Whether to divide scores by √K once more, as the paper's text says if read literally."""
+    softcap: float | None = field(default=None, kw_only=True)
+    """Bound c of the scores, or None. Scores become c·tanh(s/c), before bias and mask (Gemma 2: c = 50)."""
     traits = Traits(bias=True)
     missing_values: ClassVar[dict] = {"scale_queries": True}
     """Values of fields that are missing in older saved configurations."""
@@ -89,6 +92,7 @@ class Reformer(Pairwise):
         if self.buckets is not None and (self.buckets < 2 or self.buckets % 2):
             raise ValueError(f"buckets={self.buckets} must be even, at least 2")
         check_counts(rounds=self.rounds, block=self.block)
+        check_positive(softcap=self.softcap)
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 
@@ -129,7 +133,8 @@ class Reformer(Pairwise):
         size = self._sorts(T, S)
         near, rounds = (_near(S, self._buckets, size), self.rounds) if size else (S, 1)
         return Cost(
-            flops=rounds * T * near * (2 * K + 2 * V + 8) + (T + S) * K * self.rounds * self._buckets,
+            flops=rounds * T * near * (2 * K + 2 * V + 8 + 3 * (self.softcap is not None))
+            + (T + S) * K * self.rounds * self._buckets,
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )
@@ -140,7 +145,7 @@ class Reformer(Pairwise):
 
     def _scores(self, bias) -> Scores:
         """Returns the score function with the bias."""
-        return Scores(scaled_dot if self.scale_queries else dot, {}, bias)
+        return Scores(scaled_dot if self.scale_queries else dot, {}, bias, self.softcap)
 
     @property
     def _buckets(self) -> int:

@@ -10,7 +10,10 @@ from jax.tree_util import Partial
 
 from attnlab.lab.study import Experiment, Study, serialize
 from attnlab.lab.study.overrides import apply
-from attnlab.mechanisms import Forgetting, Local, LocalP, Mechanism, Softmax, Strided
+from attnlab.mechanisms import Forgetting, Local, LocalP, Mechanism, Reformer, Softmax, Strided
+from attnlab.mechanisms.differential import Differential, Differential2
+from attnlab.mechanisms.moba import BlockMixture
+from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.models import Language
 from attnlab.ops.mask import Causal, EdgeList, Edges
 from attnlab.ops.score import SCORES
@@ -69,12 +72,12 @@ def test_it_is_the_equation_in_every_form(name, block):
 
 @pytest.mark.parametrize("mechanism", [Local(3, 2, block=2), Strided(stride=3, block=2)], ids=["window", "strided"])
 def test_patterns_cap_too(mechanism):
-    capped = replace(mechanism, softcap=CAP)
-    q, k, v, _ = given(capped)
+    mechanism = replace(mechanism, softcap=CAP)
+    q, k, v, _ = given(mechanism)
     i = np.arange(N, dtype=np.int32)
-    allowed = np.asarray(capped.pattern(i, i))
-    near(attend(capped, q, k, v), rows(scores(capped, q, k, {}), allowed) @ v)
-    near(causal(capped, q, k, v), rows(scores(capped, q, k, {}), allowed & LOWER) @ v)
+    allowed = np.asarray(mechanism.pattern(i, i))
+    near(attend(mechanism, q, k, v), rows(scores(mechanism, q, k, {}), allowed) @ v)
+    near(causal(mechanism, q, k, v), rows(scores(mechanism, q, k, {}), allowed & LOWER) @ v)
 
 
 def test_the_scores_around_a_predicted_centre_are_capped():
@@ -95,6 +98,62 @@ def test_gates_are_added_to_capped_scores(block):
     s = np.array([[s[t][j] + log_gates[j + 1 : t + 1].sum() for j in range(N)] for t in range(N)])
     near(causal(mechanism, q, k, v, **extra), rows(s, LOWER) @ v)
     near(causal(mechanism, q, k, v, block=2, **extra), rows(s, LOWER) @ v)
+
+
+def capped(q, k, scale=None):
+    """c·tanh(q·k/√K / c) of all pairs, or with another factor than 1/√K."""
+    return CAP * np.tanh(q @ k.T * (q.shape[1] ** -0.5 if scale is None else scale) / CAP)
+
+
+def test_the_scores_of_picked_blocks_are_capped_and_the_choice_is_not():
+    mechanism = BlockMixture(size=2, picks=2, softcap=CAP)
+    q, k, v, _ = given(mechanism)
+    seen = np.zeros((N, N), bool)
+    for t in range(N):
+        earlier = [(q[t] @ k[2 * b : 2 * b + 2].mean(axis=0), b) for b in range(t // 2)]
+        for b in [t // 2, *(b for _, b in sorted(earlier)[::-1][:1])]:
+            seen[t, 2 * b : 2 * b + 2] = True
+    near(causal(mechanism, q, k, v), rows(capped(q, k), seen & LOWER) @ v)
+
+
+def test_the_scores_of_all_three_parts_of_native_sparse_attention_are_capped():
+    mechanism = NativeSparse(size=2, picks=4, window=3, softcap=CAP)  # picks every block
+    q, k, v, extra = given(mechanism)
+    i = np.arange(N)
+    means = lambda x: np.stack([x[2 * b : 2 * b + 2].mean(axis=0) for b in range(N // 2)])
+    complete = 2 * np.arange(N // 2)[None, :] + 1 <= i[:, None]
+    shares = 1 / (1 + np.exp(-extra["gates"]))
+    parts = (
+        rows(capped(q, means(k)), complete) @ means(v),
+        rows(capped(q, k), LOWER) @ v,
+        rows(capped(q, k), LOWER & (i[:, None] - i[None, :] < 3)) @ v,
+    )
+    near(causal(mechanism, q, k, v, **extra), sum(shares[:, n : n + 1] * part for n, part in enumerate(parts)))
+
+
+def test_the_scores_of_a_bucket_are_capped():
+    mechanism = Reformer(buckets=2, rounds=40, softcap=CAP)  # nearly every pair shares a bucket in some round
+    q, k, v, _ = given(mechanism)
+    i = np.arange(N, dtype=np.int32)
+    met = np.asarray(mechanism.weights(jnp.asarray(q), jnp.asarray(k), np.ones((N, N), bool), i=i, j=i)) > 0
+    assert met.sum() > N
+    unit = k / np.sqrt((k**2).mean(axis=1, keepdims=True) + 1e-6)
+    near(attend(mechanism, q, k, v), rows(capped(q, unit), met) @ v)
+
+
+@pytest.mark.parametrize("block", [None, 3])
+@pytest.mark.parametrize("kind", [Differential, Differential2])
+def test_both_attentions_of_a_difference_are_capped(kind, block):
+    mechanism = kind(block=block, softcap=CAP)
+    q, k, v, extra = given(mechanism)
+    if kind is Differential:
+        half, products = q.shape[1] // 2, extra["mix_q"] * extra["mix_k"]
+        pairs = [(q[:, :half], k[:, :half]), (q[:, half:], k[:, half:])]
+        share = np.exp(products[:half].sum()) - np.exp(products[half:].sum()) + 0.8
+    else:
+        pairs, share = [(q, k), (extra["other"], k)], 1 / (1 + np.exp(-extra["mix"][:, None]))
+    one, other = (rows(capped(*pair), LOWER) @ v for pair in pairs)
+    near(causal(mechanism, q, k, v, **extra), one - share * other)
 
 
 @pytest.mark.parametrize("block", [None, 3])
@@ -149,7 +208,9 @@ def test_rotary_positions_still_serve():
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
-@pytest.mark.parametrize("kind", [Softmax, Local, LocalP, Forgetting])
+@pytest.mark.parametrize(
+    "kind", [Softmax, Local, LocalP, Forgetting, BlockMixture, NativeSparse, Reformer, Differential, Differential2]
+)
 def test_values_that_are_no_bound_are_refused(kind: type[Mechanism], value):
     with pytest.raises(ValueError, match=f"softcap={value!r} must be above 0 and finite"):
         kind(softcap=value)
