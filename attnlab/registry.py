@@ -75,7 +75,13 @@ def pick(registry: Mapping[str, Value], name: str, field: str) -> Value:
 
 
 def unknown(complaint: str, name: str, known: Iterable[str]) -> str:
-    """Returns the complaint followed by the nearest name, if there is one, and the known names."""
+    """Returns the complaint followed by the nearest name, if there is one, and the known names.
+
+    Args:
+        complaint: the first part of the message.
+        name: the name that is not known.
+        known: the known names.
+    """
     known = list(known)
     near = nearest(name, known)
     hint = f"; nearest: {near!r}" if near else ""
@@ -176,7 +182,13 @@ def _kin(kind: type, held: object) -> bool:
 
 
 def add_first(place: str, name: str, example: str = "…") -> str:
-    """Returns the instruction to add your own value to a registry."""
+    """Returns the instruction to add your own value to a registry.
+
+    Args:
+        place: name of the registry.
+        name: name of the value in it.
+        example: the value, as Python code. Default: "…".
+    """
     return f"add it first: attnlab.{place}[{name!r}] = {example}"
 
 

@@ -44,14 +44,26 @@ def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: DTypeLike = np.flo
 
 
 def rows(mechanism: Mechanism, inputs: Inputs, chosen: slice | np.ndarray) -> Inputs:
-    """Returns the inputs of the chosen tokens; learned arrays stay whole."""
+    """Returns the inputs of the chosen tokens; learned arrays stay whole.
+
+    Args:
+      mechanism: the mechanism.
+      inputs: the inputs (q, k, v, extras), as `draw` returns them.
+      chosen: the tokens: a slice, indices, or a boolean array [T].
+    """
     q, k, v, extra = inputs
     per_token = {**mechanism.tokens, **mechanism.queries}
     return q[chosen], k[chosen], v[chosen], {n: x[chosen] if n in per_token else x for n, x in extra.items()}
 
 
 def spoil(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray) -> Inputs:
-    """Returns the inputs with NaN at every token that is not kept, to check that padding has no effect."""
+    """Returns the inputs with NaN at every token that is not kept, to check that padding has no effect.
+
+    Args:
+      mechanism: the mechanism.
+      inputs: the inputs (q, k, v, extras), as `draw` returns them.
+      keep: which tokens are kept [T].
+    """
     bad = lambda x: np.where(keep.reshape(-1, *[1] * (x.ndim - 1)), x, np.asarray(np.nan, x.dtype))
     q, k, v, extra = inputs
     per_token = {**mechanism.tokens, **mechanism.queries}

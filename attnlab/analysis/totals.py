@@ -19,6 +19,16 @@ def undivided_weights(mechanism: Mechanism, q: Array, k: Array, mask: Mask, **gi
     """Returns the weights φ(q)·ψ(k) of a call before they are divided by their sum.
 
     If the mechanism has no denominator, this is the attention map.
+
+    Args:
+      mechanism: the mechanism.
+      q: queries [T K].
+      k: keys [S K].
+      mask: which query may see which key.
+      **given: further arguments of `attnlab.mechanisms.weights`, for example extra inputs by name.
+
+    Returns:
+      Weights [T S].
     """
     return weights(without_denominator(mechanism), q, k, mask, **given)
 

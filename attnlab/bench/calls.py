@@ -42,7 +42,13 @@ def inputs(mechanism: Mechanism, T: int, heads: int, width: int) -> Inputs:
 
 
 def target(T: int, heads: int, width: int) -> np.ndarray:
-    """Draw the cotangent of the output, `[H T V]`."""
+    """Draw the cotangent of the output, `[H T V]`.
+
+    Args:
+        T: The length of the sequence, in tokens. It is also the seed.
+        heads: The number of heads H.
+        width: The width V of the values.
+    """
     return np.random.default_rng(T).standard_normal((heads, T, width)).astype(np.float32)
 
 

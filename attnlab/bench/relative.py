@@ -81,7 +81,13 @@ def _first(plan: BenchConfig, name: str, which: str, T: int) -> tuple[str, Progr
 
 
 def relative_table(found: Sequence[Relative], base: str, which: str) -> Table:
-    """Return a table with a row for each mechanism: relative time at every length, relative memory at the longest."""
+    """Return a table with a row for each mechanism: relative time at every length, relative memory at the longest.
+
+    Args:
+        found: The measurements, at least one.
+        base: The name of the mechanism that the others are compared with.
+        which: The pass, as the title names it.
+    """
     lengths = sorted({each.T for each in found})
     rows: dict[tuple[str, str], dict[int, Relative]] = {}
     for each in found:

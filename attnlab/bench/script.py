@@ -22,7 +22,17 @@ from attnlab.system.environment import environment
 def options(
     document: str | None, lengths: Sequence[int], repeat: int, mechanisms: Sequence[str] = ()
 ) -> argparse.Namespace:
-    """Parse the options of a script: lengths, repeats, a selection of its mechanisms, whether to save the results."""
+    """Parse the options of a script: lengths, repeats, a selection of its mechanisms, whether to save the results.
+
+    Args:
+        document: The docstring of the script, for `--help`, or None.
+        lengths: The default sequence lengths, in tokens.
+        repeat: The default number of timed turns.
+        mechanisms: The names that can be selected, by default all. Without names there is no option `--mechanisms`.
+
+    Returns:
+        The options `lengths`, `repeat`, `save` and, if there are names, `mechanisms`.
+    """
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -41,7 +51,16 @@ def say(text: str) -> None:
 
 
 def run(script: str, plan: BenchConfig, save: bool) -> list[Measured]:
-    """Measure a plan, print its tables, and save the results if `save` is true."""
+    """Measure a plan, print its tables, and optionally save the results.
+
+    Args:
+        script: The path of the script, `__file__`.
+        plan: What to measure.
+        save: Whether to save JSON and a plot in `results/` next to the script.
+
+    Returns:
+        The measurements.
+    """
     here = machine()
     found = list(bench(plan, say))
     for table in tables(found, here):

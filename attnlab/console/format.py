@@ -34,7 +34,10 @@ def is_band(value: object) -> bool:
 def significant(value: float, digits: int, sign: str = "") -> str:
     """Format a number with `digits` significant digits, including trailing zeros. 0 is "0".
 
-    `sign="+"` shows a plus sign.
+    Args:
+        value: The number.
+        digits: The number of significant digits.
+        sign: "+" also shows a plus sign. By default only a minus sign is shown.
 
     >>> significant(1.4997, 3), significant(0.25, 3, "+"), significant(120, 3), significant(0, 3)
     ('1.50', '+0.250', '120', '0')

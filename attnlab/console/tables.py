@@ -33,7 +33,13 @@ def print_table(table: RenderableType, stream: TextIO | None = None) -> None:
 
 
 def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
-    """Return a table without rows. The first `words` columns are left-aligned for words, the others for numbers."""
+    """Return a table without rows. The first `words` columns are left-aligned for words, the others for numbers.
+
+    Args:
+        title: The title.
+        heads: The heads of the columns.
+        words: The number of columns with words. Default: 2.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

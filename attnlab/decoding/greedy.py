@@ -23,6 +23,16 @@ class Greedy(Sequential):
 def greedy(step: Step, state: PyTree, begin: int, end: int, length: int) -> Int[Array, " length"]:
     """Returns the tokens [length] of greedy decoding for one example.
 
-    The arguments and errors are those of `DecodeProblem`, and the padding is 0.
+    Tokens after `end` are 0. Symbol 0 is therefore never chosen.
+
+    Args:
+        step: function `step(state, token) -> (scores [V], state)` that scores what follows `token`.
+        state: state of the model before the first symbol.
+        begin: symbol that comes before the first token. It is never chosen.
+        end: symbol that ends a sequence.
+        length: maximum number of tokens, including `end`.
+
+    Raises:
+        ValueError: as `DecodeProblem`.
     """
     return Greedy().search(DecodeProblem(step, state, begin, end, length)).tokens[0]

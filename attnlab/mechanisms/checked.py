@@ -185,6 +185,12 @@ def _positions(given: Int[Places, " T"] | None, first: int, end: int) -> Int[Pla
 def causal_block(mechanism: Mechanism, mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> TokenBlock:
     """Returns the block of a whole sequence, for mechanisms that support no other mask than `Causal()`.
 
+    Args:
+        mechanism: the mechanism, for the message.
+        mask: the mask of the call.
+        i: positions of the queries [T], a numpy array if they are known while tracing.
+        j: positions of the keys [S], likewise.
+
     Raises:
         NotImplementedError: if the mask is another one, if there are not as many queries as keys, or if positions are
             not known while tracing.
@@ -198,6 +204,13 @@ def empty_state(mechanism: CheckedMechanism, rows: int, K: int, V: int, dtype=No
     """Returns the state before the first token, with space for `rows` tokens, without checking positions.
 
     The number of tokens may exceed the number of positions: padding takes no position, and each segment counts from 0.
+
+    Args:
+        mechanism: the mechanism.
+        rows: number of tokens that a cache can hold.
+        K: width of keys.
+        V: width of values.
+        dtype: dtype of a cache. Default: the default float.
     """
     dtype = jnp.result_type(float) if dtype is None else dtype
     return State(PositionState.start(), mechanism.init_memory(rows, K, V, dtype))

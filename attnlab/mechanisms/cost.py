@@ -20,10 +20,23 @@ class Cost(metaclass=Documented):
 
 
 def moved(T: int, S: int, K: int, V: int) -> int:
-    """Returns the bytes of reading q, k and v once and writing y once, in float32."""
+    """Returns the bytes of reading q, k and v once and writing y once, in float32.
+
+    Args:
+        T: number of queries.
+        S: number of keys.
+        K: width of keys.
+        V: width of values.
+    """
     return 4 * (T * K + S * (K + V) + T * V)
 
 
 def cached(S: int, K: int, V: int) -> int:
-    """Returns the bytes of all keys and values, in float32."""
+    """Returns the bytes of all keys and values, in float32.
+
+    Args:
+        S: number of keys.
+        K: width of keys.
+        V: width of values.
+    """
     return 4 * S * (K + V)

@@ -36,7 +36,13 @@ def floats(*given: ArrayLike) -> tuple:
 
 
 def check_kinds(mechanism: Mechanism, mask: object, bias: object) -> None:
-    """Raises TypeError, with a suggestion, if the mask is not a mask or the bias is not a function."""
+    """Raises TypeError, with a suggestion, if the mask is not a mask or the bias is not a function.
+
+    Args:
+        mechanism: the mechanism, for the message.
+        mask: the mask, expected an instance of `Mask`.
+        bias: the bias, expected a function `bias(q, i, j)` or None.
+    """
     if not isinstance(mask, Mask):
         raise TypeError(f"{mechanism}: {_no_mask(mask)}")
     check_bias(mechanism, bias)
@@ -113,6 +119,11 @@ def check_shapes(mechanism: Mechanism, q, k, v, extra: dict, new: bool = False) 
 def complete_extras(mechanism: Mechanism, extra: dict, bias: Bias | None) -> dict[str, Array]:
     """Checks the names of the extra inputs and the support of a bias. Returns the extra inputs as arrays.
 
+    Args:
+        mechanism: the mechanism that declares the extra inputs.
+        extra: extra inputs by name.
+        bias: function `bias(q, i, j)`, or None.
+
     Raises:
         NotImplementedError: if a bias is given and the mechanism does not support one.
         TypeError: if an extra input is unknown or missing.
@@ -125,6 +136,17 @@ def complete_extras(mechanism: Mechanism, extra: dict, bias: Bias | None) -> dic
 
 def prepare_new_tokens(mechanism: Mechanism, q, k, v, i, keep, segment, bias, extra: dict) -> tuple:
     """Checks the inputs of T new tokens and converts them to arrays.
+
+    Args:
+        mechanism: the mechanism.
+        q: queries [T K].
+        k: keys [T K].
+        v: values [T V].
+        i: positions [T], or None.
+        keep: False for padding [T], or None if there is none.
+        segment: segment ids [T], or None.
+        bias: function `bias(q, i, j)`, or None.
+        extra: extra inputs by name.
 
     Returns:
         The tuple (q, k, v, keep, segment, extra). `i` is checked but not converted or returned.
@@ -185,5 +207,11 @@ def split(extra: dict, names) -> tuple[dict, dict]:
 
 
 def shape_of(shape: tuple, K: int, V: int) -> tuple[int, ...]:
-    """Returns a declared shape with "K", "V" and "K/2" (rounded down) replaced by the widths."""
+    """Returns a declared shape with "K", "V" and "K/2" (rounded down) replaced by the widths.
+
+    Args:
+        shape: the declared shape of an extra input, of integers and these strings.
+        K: width of keys.
+        V: width of values.
+    """
     return tuple(K if size == "K" else V if size == "V" else K // 2 if size == "K/2" else size for size in shape)

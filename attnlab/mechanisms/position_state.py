@@ -37,7 +37,14 @@ class PositionState:
 
 
 def initial_block(T: int, i, keep, segment) -> TokenBlock:
-    """Returns the block of a whole sequence from its beginning. Values that follow from the shapes are numpy arrays."""
+    """Returns the block of a whole sequence from its beginning. Values that follow from the shapes are numpy arrays.
+
+    Args:
+        T: number of tokens.
+        i: positions of the tokens [T], or None to count kept tokens, from 0 in each segment.
+        keep: False for padding [T], or None if there is none.
+        segment: segment ids [T], or None for one segment.
+    """
     if keep is not None or segment is not None:
         return next_block(PositionState.start(), T, i, keep, segment)[0]
     i = np.arange(T, dtype=np.int32) if i is None else i.astype(np.int32)

@@ -51,7 +51,21 @@ class Recurrent(CheckedMechanism):
 def update_by_blocks(
     mechanism: CheckedMechanism, size: int, q, k, v, block: TokenBlock, *, bias=None, **extra
 ) -> Float[Array, "T V"]:
-    """Attends causally over a whole sequence by scanning `update` over blocks of `size` tokens."""
+    """Attends causally over a whole sequence by scanning `update` over blocks of `size` tokens.
+
+    Args:
+        mechanism: the mechanism.
+        size: number of tokens per block.
+        q: queries [T K].
+        k: keys [T K].
+        v: values [T V].
+        block: positions, padding and segments of the T tokens.
+        bias: function `bias(q, i, j)` that is added to scores, or None.
+        **extra: extra inputs, by name.
+
+    Returns:
+        Output [T V].
+    """
     T = q.shape[0]
     memory = mechanism.init_memory(T, q.shape[1], v.shape[1], v.dtype)
     if size >= T:

@@ -139,6 +139,13 @@ def _layer(sizes: LayerConfig, mechanisms: tuple[Mechanism, ...], key: PRNGKeyAr
 def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int, causal: bool) -> PositionEncoding:
     """Create the position encoding of a configuration, for sequences up to `length`.
 
+    Args:
+        key: Key for the initial parameters.
+        config: The configuration of the model.
+        name: The name of the encoding in the model, from which its key is derived.
+        length: Length of the longest sequence.
+        causal: Whether queries see only earlier keys.
+
     Raises:
         ValueError: The encoding does not support that length.
     """

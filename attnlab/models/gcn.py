@@ -108,7 +108,14 @@ class GraphNetwork(nnx.Module):
 
 
 def check_graph(width: int, layers: int, rate: float, l2: float) -> None:
-    """Raise ValueError if a field that all graph networks share is invalid."""
+    """Raise ValueError if a field that all graph networks share is invalid.
+
+    Args:
+        width: Size of the hidden layers.
+        layers: Number of layers.
+        rate: Dropout probability.
+        l2: Strength of the penalty on weights.
+    """
     check_sizes(width=width, layers=layers)
     check_dropout(rate)
     if not 0 <= l2 < float("inf"):

@@ -102,7 +102,13 @@ def patch_grid(position: Position, rows: int, columns: int) -> Position: ...
 @overload
 def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Position | Pattern: ...
 def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Position | Pattern:
-    """Return `position` with its fields `rows` and `columns`, as far as it has them, set to those given."""
+    """Return `position` with its fields `rows` and `columns`, as far as it has them, set to those given.
+
+    Args:
+        position: The configuration of a position encoding, or a pattern of them.
+        rows: Number of rows of the grid.
+        columns: Number of columns of the grid.
+    """
     if isinstance(position, Pattern):
         return Pattern(tuple(patch_grid(each, rows, columns) for each in position.entries))
     known = {field.name for field in fields(position)}
@@ -113,7 +119,14 @@ def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Positio
 def add_position(
     position: PositionEncoding, x: Float[Array, "T D"], i: Int[Places, " T"], table: Array | None
 ) -> Float[Array, "T D"]:
-    """Return x plus all that a created position adds to it: to the input, and before the first layer."""
+    """Return x plus all that a created position adds to it: to the input, and before the first layer.
+
+    Args:
+        position: The position encoding.
+        x: The input.
+        i: Positions of the rows of x.
+        table: The result of `position.table`, or None.
+    """
     before = position.per_layer(i, table)
     x = position.add(x, i, table)
     return x if before is None else x + before[0].astype(x.dtype)

@@ -57,7 +57,13 @@ def sparse_matmul(x: Float[Array, "N D"] | Sparse, w: Float[Array, "D F"]) -> Fl
 def dropout_entries(
     x: Float[Array, "N D"] | Sparse, rate: float, key: PRNGKeyArray | None
 ) -> Float[Array, "N D"] | Sparse:
-    """Apply dropout to x. For a sparse x, only the stored entries need random numbers, because zeros stay zeros."""
+    """Apply dropout to x. For a sparse x, only the stored entries need random numbers, because zeros stay zeros.
+
+    Args:
+        x: Features of the nodes, [N D] or `Sparse`.
+        rate: Dropout probability.
+        key: Key for dropout. None means no dropout.
+    """
     return Sparse(dropout(x.values, rate, key), x.ends) if isinstance(x, Sparse) else dropout(x, rate, key)
 
 

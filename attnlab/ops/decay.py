@@ -59,12 +59,24 @@ def _absorb(state, columns, visible: Visibility):
 
 
 def gated_queries(q: Float[Array, "N C K"], sums: GateSums, visible: Visibility) -> Float[Array, "N C K"]:
-    """Returns queries that read the state before their chunk: q_t times the gates of the chunk up to t."""
+    """Returns queries that read the state before their chunk: q_t times the gates of the chunk up to t.
+
+    Args:
+      q: queries of N chunks [N C K].
+      sums: sums of the log gates of each chunk, from `chunk_sums`.
+      visible: the `Visibility` of the chunks. Queries that do not see the state become zero.
+    """
     return apply_weights(q * jnp.exp(sums.from_start), visible.state_visible[:, :, None])
 
 
 def gated_keys(k: Float[Array, "N C K"], sums: GateSums, visible: Visibility) -> Float[Array, "N C K"]:
-    """Returns keys as they enter the state after their chunk: k_t times the gates after t."""
+    """Returns keys as they enter the state after their chunk: k_t times the gates after t.
+
+    Args:
+      k: keys of N chunks [N C K].
+      sums: sums of the log gates of each chunk, from `chunk_sums`.
+      visible: the `Visibility` of the chunks. Keys that do not enter the state become zero.
+    """
     return apply_weights(k * jnp.exp(sums.to_end), visible.enters_state[:, :, None])
 
 

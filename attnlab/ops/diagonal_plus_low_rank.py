@@ -77,7 +77,14 @@ def _absorb(state, columns, visible: Visibility):
 
 
 def flops(T: int, K: int, V: int, size: int) -> int:
-    """Returns the operations of T tokens in chunks of `size`: two decayed sums, the reads, and the inverse."""
+    """Returns the operations of T tokens in chunks of `size`: two decayed sums, the reads, and the inverse.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      V: width of values.
+      size: tokens per chunk.
+    """
     size = chunks.chunk_size(size, T)
     inverse = size * size * 2 // 3 + 8 * size
     return 2 * decay.flops(T, K, V, size, K) + T * (inverse + 2 * size * (3 * K + 2 * V) + 2 * K * V)

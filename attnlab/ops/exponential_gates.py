@@ -18,7 +18,16 @@ State = tuple[Float[Array, "K W"], Float[Array, ""]]
 
 
 def empty(K: int, V: int, dtype) -> State:
-    """Returns the state before the first token."""
+    """Returns the state before the first token.
+
+    Args:
+      K: width of keys.
+      V: width of values.
+      dtype: dtype of the sums.
+
+    Returns:
+      Sums of zeros [K V+1], and the exponent m = 0.
+    """
     return jnp.zeros((K, V + 1), dtype), jnp.zeros((), dtype)
 
 
@@ -87,5 +96,12 @@ def _absorb(state, columns, visible: Visibility):
 
 
 def flops(T: int, K: int, V: int, size: int) -> int:
-    """Returns the operations of T tokens in chunks of `size`: a decayed sum of V + 1 values, and the division."""
+    """Returns the operations of T tokens in chunks of `size`: a decayed sum of V + 1 values, and the division.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      V: width of values.
+      size: tokens per chunk.
+    """
     return decay.flops(T, K, V + 1, size) + T * (2 * chunks.chunk_size(size, T) + V)

@@ -85,7 +85,15 @@ def absorb(
 
 
 def flops(T: int, K: int, V: int, L: int, size: int) -> int:
-    """Returns the operations of T tokens in blocks of `size`, with L levels."""
+    """Returns the operations of T tokens in blocks of `size`, with L levels.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      V: width of values.
+      L: number of levels.
+      size: tokens per block.
+    """
     size = max(1, min(size, T))
     blocks = -(-T // size)
     return T * (2 * size * (K + V) + 4 * size + 4 * L * K * V) + blocks * 2 * L * L * K * V

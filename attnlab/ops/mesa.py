@@ -73,6 +73,13 @@ def causal(
 
 
 def flops(T: int, K: int, V: int, size: int) -> int:
-    """Returns the operations of T tokens in chunks of `size`: the states at every token, and the solves."""
+    """Returns the operations of T tokens in chunks of `size`: the states at every token, and the solves.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      V: width of values.
+      size: tokens per chunk.
+    """
     size = chunks.chunk_size(size, T)
     return T * (K * (K + V) * (2 * size + 5) + K * K * K // 3 + 2 * K * K + 2 * K * V)

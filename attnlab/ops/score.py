@@ -38,7 +38,16 @@ def _scaled(q, k):
 
 
 def general(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K K"]) -> Float[Array, "T S"]:
-    """Bilinear form, q W kᵀ (Luong et al. 2015, section 3.1, "general")."""
+    """Bilinear form, q W kᵀ (Luong et al. 2015, section 3.1, "general").
+
+    Args:
+      q: queries [T K].
+      k: keys [S K].
+      w: matrix W [K K].
+
+    Returns:
+      Scores [T S].
+    """
     return dot(*_turned(q, k, w))
 
 

@@ -63,5 +63,12 @@ def causal(
 
 
 def flops(T: int, K: int, V: int, size: int) -> int:
-    """Returns the operations of T tokens: gates, writes, three operations per level of the scan, and reads."""
+    """Returns the operations of T tokens: gates, writes, three operations per level of the scan, and reads.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      V: width of values.
+      size: tokens per chunk.
+    """
     return T * K * V * (7 + 3 * max(1, (chunk_size(size, T) - 1).bit_length()))

@@ -84,7 +84,14 @@ def _near(
 
 
 def flops(T: int, K: int, M: int, size: int) -> int:
-    """Returns the operations of T tokens in chunks of `size`: products with keys, with slots, and gates."""
+    """Returns the operations of T tokens in chunks of `size`: products with keys, with slots, and gates.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      M: number of slots.
+      size: tokens per chunk.
+    """
     size = chunks.chunk_size(size, T)
     levels = (size - 1).bit_length()
     return T * (2 * size * K + size * M + 6 * M * levels + 4 * K * M + 4 * M)

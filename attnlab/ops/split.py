@@ -28,5 +28,14 @@ def pad_to_multiple(
 def split_chunks(
     x: Shaped[Places, "T ..."], size: int, mode: Literal["constant", "edge"] = "constant"
 ) -> Shaped[Places, "N C ..."]:
-    """Splits rows into chunks of `size` rows, padded as by `pad_to_multiple`."""
+    """Splits rows into chunks of `size` rows, padded as by `pad_to_multiple`.
+
+    Args:
+      x: rows [T …]. A numpy array stays one.
+      size: rows per chunk.
+      mode: mode of `jnp.pad`. Defaults to zeros.
+
+    Returns:
+      The chunks [N size …], where N is T / size, rounded up.
+    """
     return pad_to_multiple(x, size, mode).reshape(-1, size, *x.shape[1:])

@@ -87,5 +87,13 @@ def dense_mask(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[A
     """Returns the mask as an array of all pairs.
 
     The array is computed at run time. As a constant it would be stored in the compiled program.
+
+    Args:
+      mask: which query may see which key.
+      i: positions of the queries [T].
+      j: positions of the keys [S].
+
+    Returns:
+      A boolean array [T S], True where the query may see the key.
     """
     return jnp.asarray(mask(jnp.asarray(i), jnp.asarray(j)))

@@ -119,7 +119,13 @@ def mixed(records: dict[str, JsonObject]) -> list[str]:
 
 
 def value(config: object, name: str, otherwise: Setting) -> Setting:
-    """Return a setting of jax as text or number, or `otherwise` if this version of jax lacks it."""
+    """Return a setting of jax as text or number, or `otherwise` if this version of jax lacks it.
+
+    Args:
+        config: The configuration of jax, `jax.config`.
+        name: The name of the setting.
+        otherwise: The value if there is no such setting.
+    """
     found = getattr(config, name, otherwise)
     return found.name.lower() if isinstance(found, Enum) else found
 

@@ -28,7 +28,13 @@ def averaged_steps(train: Train) -> list[int]:
 
 
 def accumulate_mean(train: Train, state: State, step: int) -> State:
-    """Returns the state with its current models added to the mean, if `step` is one of `averaged_steps`."""
+    """Returns the state with its current models added to the mean, if `step` is one of `averaged_steps`.
+
+    Args:
+        train: The training configuration.
+        state: The state of all lanes after `step`.
+        step: The number of steps so far.
+    """
     steps = averaged_steps(train)
     if step not in steps:
         return state

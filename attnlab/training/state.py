@@ -201,6 +201,14 @@ def gradients(
     The batch is first cut to `shape`. An array that is not named there is used whole. The batch is then split into
     `accumulate` equal parts, which are computed one after another and averaged.
 
+    Args:
+        loss: The loss function, `loss(model, batch, key) -> (scalar, metrics)`.
+        accumulate: The number of parts. It must divide the number of examples.
+        shape: The shape of each array of the batch without padding, by name.
+        model: The model.
+        batch: The batch, by name.
+        key: The random key. With several parts, each has its own.
+
     Returns:
         ((loss, metrics), gradient).
     """

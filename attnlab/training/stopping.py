@@ -58,6 +58,11 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
 def where_lane(chosen: Bool[Array, " lanes"], first: PyTree, second: PyTree) -> PyTree:
     """Select, for each lane, between two trees of arrays with a leading axis of lanes.
 
+    Args:
+        chosen: Whether to take the first tree, [lanes].
+        first: The first tree.
+        second: The second tree, with the same structure and shapes.
+
     Returns:
         A tree with the values of `first` where `chosen` [lanes] is true, else of `second`.
     """

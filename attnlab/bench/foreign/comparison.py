@@ -193,7 +193,14 @@ class Expected:
 
 
 def expected(ours: Subject, run: Callable, form: str, dtype: str) -> Expected:
-    """Compute our results for one form, by our function for it."""
+    """Compute our results for one form, by our function for it.
+
+    Args:
+        ours: What is compared, which draws the inputs.
+        run: Our function in jax for the form, from named arrays to outputs [B T …].
+        form: The form, one of `FORMS`.
+        dtype: The dtype that the inputs are rounded to: "float32" or "float64".
+    """
     cast = lambda arrays, to: {name: x.astype(to) if x.dtype.kind == "f" else x for name, x in arrays.items()}
     arrays = cast(ours.inputs(form), dtype)
     exact = cast(arrays, np.float64)

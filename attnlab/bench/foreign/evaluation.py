@@ -53,7 +53,16 @@ def _differentiate(run: Callable, floats: dict[str, Array], rest: dict[str, Arra
 
 
 def evaluate_in_torch(run: Callable, arrays: Arrays, target: np.ndarray | None) -> tuple[np.ndarray, Arrays]:
-    """Evaluate a function in torch, on the CPU. See `evaluate_in_jax`."""
+    """Evaluate a function in torch, on the CPU. See `evaluate_in_jax`.
+
+    Args:
+        run: A function from named tensors to a tensor of outputs.
+        arrays: The arrays by name. Gradients are taken with respect to those of floating-point numbers.
+        target: The cotangent of the outputs, or None to take no gradients.
+
+    Returns:
+        The outputs, and the gradients by name.
+    """
     torch: Any = import_module("torch")
     tensors = {name: torch.from_numpy(x.copy()) for name, x in arrays.items()}
     leaves = {name: x.requires_grad_() for name, x in tensors.items() if x.is_floating_point() and target is not None}

@@ -40,13 +40,27 @@ def record(
     dtype: str = "float32",
     digits: bool = False,
 ) -> ForeignFunction:
-    """Return the record of a function or module, which may lose digits at extreme gates. See `ForeignFunction`."""
+    """Return the record of a function or module, which may lose digits at extreme gates. See `ForeignFunction`.
+
+    Args:
+        ours: The mechanism that it is compared with.
+        function: The name of the function or module in transformers.
+        forms: Imports it, and returns functions of named tensors, by form.
+        dtype: The dtype that it computes in: "float32" (default) or "float64".
+        digits: Whether it is known to lose digits at extreme gates, as `DIGITS` describes. Default: False.
+    """
     known = {"extreme": DIGITS} if digits else {}
     return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_torch, dtype, known)
 
 
 def by_token(named: Named, step: Callable[[Named, int, Tensor], tuple[Tensor, Tensor]], state: Tensor) -> Tensor:
-    """Return the outputs [B T …] of step(arrays, t, state) -> (output, state)."""
+    """Return the outputs [B T …] of step(arrays, t, state) -> (output, state).
+
+    Args:
+        named: The tensors by name. "q" [B T …] gives the number of tokens.
+        step: Computes the output [B …] of token t, and the state after it.
+        state: The state before the first token, or None if `step` needs none.
+    """
     outputs = []
     for t in range(named["q"].shape[1]):
         y, state = step(named, t, state)

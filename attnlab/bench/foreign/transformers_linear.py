@@ -18,7 +18,14 @@ SLOW = {"learned.rate": -2.0}
 
 
 def layer_of(name: str, part: str, layer: int = 0, **fields: object) -> LayerSubject:
-    """Return the attention of a layer of a published model, with other fields."""
+    """Return the attention of a layer of a published model, with other fields.
+
+    Args:
+        name: The name of the model in `PUBLISHED`.
+        part: The name of the layer in the tables.
+        layer: The number of the layer. Default: 0, the first.
+        **fields: Fields of the config to replace, by name. `norm_eps` is `EPS` by default.
+    """
     config = replace(PUBLISHED[name], **{"norm_eps": EPS} | fields)
     return LayerSubject(f"{name}:{part}", config, layer=layer, offsets=SLOW)
 

@@ -48,6 +48,11 @@ def latest(keys: np.ndarray, values: np.ndarray, symbols: int) -> tuple[np.ndarr
 def asked(random: np.random.Generator, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Draws one query per sequence: the key at a uniformly random position.
 
+    Args:
+      random: the generator.
+      keys: the keys [N T].
+      values: their values [N T].
+
     Returns:
       The keys [N 1], and the last value of each [N 1].
     """

@@ -81,7 +81,13 @@ def forms(language: str) -> tuple[str, ...]:
 
 
 def write(day: date, form: str, language: str) -> str:
-    """Writes a day in a form of a language."""
+    """Writes a day in a form of a language.
+
+    Args:
+      day: the day.
+      form: the form, out of `FORMS`.
+      language: the code of the language, out of `LANGUAGES`.
+    """
     locale = _locale(language)
     text = locale.date_formats[form].apply(day, locale)
     return plain(text.translate(_digits(locale.default_numbering_system)))

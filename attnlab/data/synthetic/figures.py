@@ -39,6 +39,14 @@ def outside(kind: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Returns how far positions are outside of a figure of radius 1 around (0, 0); negative inside.
 
     The y axis points downwards.
+
+    Args:
+      kind: the kind of the figure, out of `CLASSES`.
+      x: horizontal positions, in radii.
+      y: vertical positions of the same shape, in radii.
+
+    Returns:
+      The distances, of the same shape, in radii.
     """
     round_, square = np.hypot(x, y) - 1, np.maximum(abs(x), abs(y)) - 0.85
     bar, pole = np.maximum(abs(x) - 1, abs(y) - LINE), np.maximum(abs(x) - LINE, abs(y) - 1)

@@ -60,7 +60,13 @@ def draw(plan: Plan, model: PyTree, alive: np.ndarray, answers: list, found: dic
 
 
 def draw_again(plan: Plan, found: dict, note: Callable[[str], None]) -> None:
-    """Write the artifacts that an earlier process did not write, from the checkpoint of the result `found`."""
+    """Write the artifacts that an earlier process did not write, from the checkpoint of the result `found`.
+
+    Args:
+        plan: the plan of the variant.
+        found: the content of `result.json`.
+        note: called with a line for each failure.
+    """
     if _gives_up(plan.folder):
         note(f"{plan.variant}: the process ended {TRIES} times while drawing the maps, so they are skipped")
         return

@@ -111,7 +111,14 @@ def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
 
 
 def rates_are_tied(experiment: Experiment, problem: TaskData, fitted: Fitted, valid: Scores | None) -> bool:
-    """Return whether several learning rates share the best headline on validation, so that losses must decide."""
+    """Return whether several learning rates share the best headline on validation, so that losses must decide.
+
+    Args:
+        experiment: the experiment.
+        problem: its data, with the name and direction of the headline metric.
+        fitted: the trained lanes.
+        valid: the metrics of every lane on validation, or None if there is only one learning rate.
+    """
     by_rate = _by_rate(experiment, problem, valid, np.asarray(fitted.state.alive))
     return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.metric.higher)) > 1
 

@@ -36,6 +36,11 @@ def axis(numbers: Iterable[float], metric: Metric = ANY, marks: int = 4) -> Axis
     """Return a linear axis that contains all numbers.
 
     It has about `marks` ticks and at least two. No tick is outside the metric's possible values.
+
+    Args:
+        numbers: The numbers, or none for an axis around 0 … 1.
+        metric: The metric of the numbers, whose possible values limit the ticks. By default any number is possible.
+        marks: The approximate number of ticks. Default: 4.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -56,6 +61,11 @@ def log_ticks(low: float, high: float, marks: int) -> list[float]:
     """Return the ticks of a logarithmic axis: 1, 2 and 5 times powers of ten, or fewer if they are more than `marks`.
 
     If fewer than two of them lie between the ends, the ticks are evenly spaced.
+
+    Args:
+        low: The lower end of the axis, above 0.
+        high: The upper end.
+        marks: The largest number of ticks.
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 

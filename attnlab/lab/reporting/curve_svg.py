@@ -23,7 +23,13 @@ DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = ("-", (0, (6, 1.5)),
 
 
 def learning_curves(curves: Sequence[Curve], metric: Metric, label: str) -> Markup:
-    """Return an SVG of the curves. `label` describes it for screen readers. Its only text is numbers."""
+    """Return an SVG of the curves. Its only text is numbers.
+
+    Args:
+        curves: The curves, at least one.
+        metric: The metric of the vertical axis.
+        label: The description for screen readers.
+    """
     with plain(ascii(label)):
         figure = canvas(SIZE[0] / 72, SIZE[1] / 72)
         panel(figure.add_subplot(), curves, metric, PAGE)
@@ -31,7 +37,14 @@ def learning_curves(curves: Sequence[Curve], metric: Metric, label: str) -> Mark
 
 
 def panel(axes: Axes, curves: Sequence[Curve], metric: Metric, paint: Paint) -> None:
-    """Draw the curves recorded under `metric` on matplotlib's axes."""
+    """Draw the curves recorded under `metric` on matplotlib's axes.
+
+    Args:
+        axes: The axes to draw on.
+        curves: The curves, at least one.
+        metric: The metric of the vertical axis.
+        paint: The colours.
+    """
     for one in curves:
         _plot(axes, one, metric, paint, len(curves) > MANY)
     _format_axes(axes, curves, metric, paint)

@@ -38,7 +38,13 @@ PAGE = Paint(_ink, _grid, tuple(_variants))
 
 
 def style_axes(axes: Axes, paint: Paint, grid: Literal["x", "y"]) -> None:
-    """Reduce axes to the lines that a reader needs, with grid lines at the ticks of one axis."""
+    """Reduce axes to the lines that a reader needs, with grid lines at the ticks of one axis.
+
+    Args:
+        axes: The axes, which are changed.
+        paint: The colours of text and lines.
+        grid: The axis whose ticks have grid lines, "x" or "y".
+    """
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(paint.grid)
     axes.tick_params(which="both", colors=paint.ink, length=0, pad=5)
@@ -69,7 +75,14 @@ def draw(figure: Figure) -> tuple[Markup, dict[str, list[Markup]]]:
 
 
 def svg(size: tuple[float, float], children: Sequence[Markup | None], label: str, class_: str) -> Markup:
-    """Return an `<svg>` of this size in points. `label` describes it for screen readers."""
+    """Return an `<svg>` with these elements.
+
+    Args:
+        size: The width and the height, in points.
+        children: The elements inside. None is left out.
+        label: The description for screen readers.
+        class_: The CSS class.
+    """
     box = f"0 0 {size[0]:g} {size[1]:g}"
     return tag("svg", *children, viewBox=box, role="img", aria_label=label, class_=class_)
 

@@ -38,7 +38,14 @@ def compact(weights: np.ndarray) -> Markup:
 
 
 def framed(cells: Markup | None, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
-    """Draw the frame of a map with its symbols and cells. A script can fill the empty `<g class="cells">`."""
+    """Draw the frame of a map with its symbols and cells. A script can fill the empty `<g class="cells">`.
+
+    Args:
+        cells: The cells, for example from `compact`, or None for an empty frame.
+        source: The symbols of the columns. Those after the first `LONGEST` are left out.
+        target: The symbols of the rows, likewise.
+        label: The description for screen readers.
+    """
     source, target = source[:LONGEST], target[:LONGEST]
     rows, columns = [visible(t) for t in target], [visible(s) for s in source]
     tall = max(map(len, columns)) > 2

@@ -58,7 +58,13 @@ def report(folder: str | Path) -> Path:
 
 
 def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
-    """Return the whole page as HTML, with links to the files next to it."""
+    """Return the whole page as HTML, with links to the files next to it.
+
+    Args:
+        found: The outcomes of all variants.
+        study: The name of the study.
+        files: The names of files in the folder of the page, which are linked. Default: none.
+    """
     looked = attention_section.attention_section(found)
     return document(
         study,

@@ -17,6 +17,12 @@ from attnlab.storage.json_file import check_target, write_whole
 def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
     """Write the page for the result of `attnlab.lab.trained.sample.sample` on `text`.
 
+    Args:
+        file: The HTML file to write.
+        found: The result.
+        text: The input text.
+        run: The run folder, whose name is shown.
+
     Raises:
         FolderError, ValueError: The file cannot be written (see `check_target`).
     """
@@ -27,7 +33,13 @@ def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -
 
 
 def page(found: dict[str, Any], text: str, run: str) -> str:
-    """Return the page as HTML. `run` is the name of the run."""
+    """Return the page as HTML.
+
+    Args:
+        found: The result of `attnlab.lab.trained.sample.sample`.
+        text: The input text.
+        run: The name of the run.
+    """
     header = tag(
         "header",
         tag("p", name(run), " · attnlab", class_="eyebrow"),

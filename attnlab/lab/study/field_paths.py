@@ -40,7 +40,14 @@ def value_at(base: Any, changes: Changes, path: str) -> Any:
 
 
 def takes_field(old: object, new: object, path: str, below: str) -> bool:
-    """Return whether `new`, which replaces `old` at `path`, has the same field as `old` at the path `below`."""
+    """Return whether `new`, which replaces `old` at `path`, has the same field as `old` at the path `below`.
+
+    Args:
+        old: The value that is replaced.
+        new: The value that replaces it.
+        path: The path of both values: names of fields, joined by dots.
+        below: A path that begins with `path` and a dot. Only its first name after `path` is compared.
+    """
     return shares(old, new, below.removeprefix(f"{path}.").partition(".")[0])
 
 
@@ -72,7 +79,13 @@ def _reads_files(task: object, name: str) -> str:
 
 
 def has_field(base: Any, changes: Changes, path: str) -> bool:
-    """Return whether there is a field at a path after changes."""
+    """Return whether there is a field at a path after changes.
+
+    Args:
+        base: The config that the path starts at.
+        changes: New values by path, which replace those of `base`.
+        path: The names of fields, joined by dots.
+    """
     with suppress(ValueError):
         value_at(base, changes, path)
         return True

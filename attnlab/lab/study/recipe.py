@@ -52,7 +52,13 @@ def inherit(old: object, new: object, skip: frozenset[str] = frozenset()) -> Inh
 
 
 def shares(old: object, new: object, name: str) -> bool:
-    """Return whether `new` has a field of that name and type that allows the value of `old`."""
+    """Return whether `new` has a field of that name and type that allows the value of `old`.
+
+    Args:
+        old: the config that is replaced.
+        new: the config that replaces it. If it has the class of `old`, the result is True.
+        name: the name of the field.
+    """
     if type(old) is type(new):
         return True
     old_kinds, new_kinds = annotations(type(old)), annotations(type(new))

@@ -125,7 +125,17 @@ def _named(config: object, model: PyTree, axis: Axis) -> list[str]:
 def observed(
     model: PyTree, example: TeacherForcedExample, observer: Callable[..., Mapping[str, Array | None]] = attention_maps
 ) -> dict[str, np.ndarray]:
-    """Compute the maps of a model on an example, `[L H T S]` by name, without padding, or what `observer` returns."""
+    """Compute the maps of a model on an example, without padding, or what another observer returns.
+
+    Args:
+        model: The model.
+        example: The inputs, and the symbols along the axes of the maps, whose numbers are the sizes without padding.
+        observer: Called as `observer(model, *inputs)`. Returns arrays `[L H T S]` by name, or None for a name without
+            one. Default: `attention_maps`.
+
+    Returns:
+        The arrays `[L H T S]` in float64, by the names in `example.axes`. Names without an array are left out.
+    """
     maps = observer(model, *example.inputs)
     trimmed = {}
     # In the order in which the model computes them.
@@ -141,7 +151,16 @@ def leading_symbols(model: PyTree) -> list[str]:
 
 
 def axis(symbols: list[str], count: int, model: PyTree) -> list[str]:
-    """Return the symbols along an axis of `count` positions, or numbers if the model reads, for example, patches."""
+    """Return the symbols along an axis of `count` positions, or numbers if the model reads, for example, patches.
+
+    Args:
+        symbols: The symbols, those that the model adds included.
+        count: The number of positions along the axis.
+        model: The model, which may put a class token in front of its input.
+
+    Returns:
+        The symbols if there are `count` of them, otherwise the class token, if any, and numbers from 1.
+    """
     if len(symbols) == count:
         return symbols
     own = leading_symbols(model)

@@ -131,7 +131,16 @@ def restored(run: str | Path, step: Step = None, data: Literal[True] = True) -> 
 @overload
 def restored(run: str | Path, step: Step = None, *, data: bool) -> Restored[TextInterface]: ...
 def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored[TextInterface]:
-    """Load every lane of a run. The arguments and exceptions are those of `trained`, which selects one lane."""
+    """Load every lane of a run. `trained` selects one of them.
+
+    Args:
+        run: The run folder.
+        step: Which checkpoint to load, as in `load`.
+        data: Whether to load the data, as in `trained`. Default: True.
+
+    Raises:
+        FolderError, DataError, CheckpointError, ValueError: As in `load`, except that all lanes may have diverged.
+    """
     folder = RunFolder(Path(run))
     written = read_file(folder, "experiment")
     if written is None:
@@ -230,7 +239,20 @@ def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> i
 
 
 def lanes_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> list[int]:
-    """Return all lanes of the run's learning rate that did not diverge, at least one. Otherwise like `lane_of`."""
+    """Return all lanes of the run's learning rate that did not diverge, at least one. Otherwise like `lane_of`.
+
+    Args:
+        experiment: The experiment of the run.
+        result: The contents of `result.json`, or None if the run has not finished, as in `lane_of`.
+        alive: Whether each lane has not diverged at the checkpoint, `[lanes]`.
+
+    Returns:
+        The indices of the lanes.
+
+    Raises:
+        CheckpointError: Every lane of the rate diverged.
+        FolderError: The result names a learning rate that was not trained.
+    """
     lanes = experiment.train.lanes
     rate = result.get("learning_rate") if result else experiment.train.rates[0]
     if rate not in experiment.train.rates:

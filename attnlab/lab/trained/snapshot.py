@@ -64,6 +64,11 @@ def snapshots(config: object, model: PyTree, problem: TaskData) -> Snapshots | N
 
     A map keeps its first `WIDEST` positions, except that of a pair, which is whole.
 
+    Args:
+        config: The configuration of the model.
+        model: The trained model.
+        problem: The data of the task.
+
     Returns:
         The maps, or None if the model has no such attention or its maps are too large.
     """

@@ -114,7 +114,14 @@ class XPos(Position):
 
 
 def even_heads(width: int, heads: int, name: str, by: int = 2) -> None:
-    """Raise ValueError if the width of a head is not divisible by `by`."""
+    """Raise ValueError if the width of a head is not divisible by `by`.
+
+    Args:
+        width: Width of the model.
+        heads: Number of heads.
+        name: The name of the encoding, for the message.
+        by: The divisor. Default: 2.
+    """
     if (width // heads) % by:
         must = "be even" if by == 2 else f"be divisible by {by}"
         raise ValueError(f"model.width={width} over model.heads={heads} must {must} for {name} positions")

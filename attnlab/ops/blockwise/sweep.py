@@ -76,6 +76,12 @@ def forward(
 ) -> tuple[Float[Array, "T V"], Float[Array, " T"]]:
     """Runs the forward pass.
 
+    Args:
+      q: queries [T K], padded to whole blocks.
+      k: keys [S K], padded to whole blocks.
+      v: values [S V], padded to whole blocks.
+      plan: the scores, masks and blocks.
+
     Returns:
       The outputs [T V], and the logarithms of the sums of exponentials [T]. A row without any allowed key is zero, with
       a logarithm of −∞.

@@ -19,6 +19,11 @@ from attnlab.ops.precision import accumulation_dtype
 def frequencies(D: int, base: float, dtype) -> Float[Array, " half"]:
     """Returns the frequencies base^{−2i/D} for i = 0 … D/2−1, in radians per position.
 
+    Args:
+      D: width, an even number.
+      base: base of the frequencies.
+      dtype: dtype of the result.
+
     Raises:
       ValueError: if D is odd.
     """

@@ -49,7 +49,17 @@ class TextFields(UnitsField, SmoothingField, Protocol):
 
 
 def counts(task: object, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
-    """Checks that each of the fields is an integer in `least` … `most`."""
+    """Checks that each of the fields is an integer in `least` … `most`.
+
+    Args:
+        task: The task.
+        fields: The names of the fields.
+        least: The smallest allowed value. Default: 1.
+        most: The largest allowed value. Default: 2³¹ − 1.
+
+    Raises:
+        ValueError: If a field is not. The message names the field.
+    """
     for field in fields:
         value = getattr(task, field)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -76,7 +86,16 @@ def seed(task: object) -> None:
 
 
 def unused(task: DataclassInstance, given: str, names: Iterable[str]) -> None:
-    """Checks that fields which the field `given` makes irrelevant have their defaults."""
+    """Checks that fields which the field `given` makes irrelevant have their defaults.
+
+    Args:
+        task: The task.
+        given: The name of the field that makes the others irrelevant.
+        names: The names of the irrelevant fields.
+
+    Raises:
+        ValueError: If a field has another value. The message names the field.
+    """
     defaults = {field.name: field.default for field in fields(task)}
     for name in names:
         if (value := getattr(task, name)) != defaults[name]:

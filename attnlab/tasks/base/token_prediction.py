@@ -145,7 +145,17 @@ class MarkedPrediction(TokenPrediction):
 def losses_of_logits(
     logits: Float[Array, "B T V"], answers: Int[Array, "B T"], scored: Bool[Array, "B T"], smoothing: float = 0.0
 ) -> TokenLosses:
-    """Computes the cross-entropy from logits."""
+    """Computes the cross-entropy from logits.
+
+    Args:
+        logits: The logits, [B T V].
+        answers: The correct token at each position, [B T].
+        scored: Which positions count, [B T].
+        smoothing: The fraction of the target that is uniform over all tokens. Defaults to 0.
+
+    Returns:
+        The losses, in at least float32. `loss` is 0 if no position counts.
+    """
     import jax
     import jax.numpy as jnp
     import optax

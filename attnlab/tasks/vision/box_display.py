@@ -40,7 +40,17 @@ def query_names(classes: Sequence[str], answer: Batch) -> tuple[str, ...]:
 
 
 def box_pictures(classes: Sequence[str], batch: Batch, answer: Batch) -> dict[str, bytes]:
-    """Returns images with the predicted boxes as solid lines and the true boxes as dotted lines."""
+    """Returns images with the predicted boxes as solid lines and the true boxes as dotted lines.
+
+    Args:
+        classes: The names of the classes.
+        batch: The images and the true boxes, as in `DetectionData`.
+        answer: The predictions: "boxes" [B Q 4] (left, top, right, bottom) in fractions of the image, "label" [B Q] and
+            "score" [B Q].
+
+    Returns:
+        One picture of all images as PNG, by its caption.
+    """
     from attnlab.plotting import Box, grid
 
     truth, found = corners(np.asarray(batch["boxes"])), np.asarray(answer["boxes"]).clip(0, 1)

@@ -89,6 +89,12 @@ def match(
 
     No gradient flows through the matching. True boxes with label −1 are matched with the remaining queries.
 
+    Args:
+        scores: The scores of Q queries, [Q classes+1].
+        boxes: The predicted boxes, [Q 4].
+        labels: The classes of the true boxes, [M], −1 for none.
+        truth: The true boxes, [M 4].
+
     Returns:
         (queries [M], things [M]): the indices of the matched queries and true boxes.
     """

@@ -270,7 +270,17 @@ class DetectionData(TaskData):
 
 
 def flipped(batch: Batch, across: np.ndarray, down: np.ndarray) -> Batch:
-    """Flips images and their boxes: horizontally where `across` [B], and vertically where `down` [B]."""
+    """Flips images and their boxes horizontally, vertically, or both.
+
+    Args:
+        batch: "image" [B H W 3], "boxes" [B M 4] as centred (x, y, width, height) in fractions of the image, and other
+            arrays.
+        across: Which images are flipped horizontally, [B].
+        down: Which images are flipped vertically, [B].
+
+    Returns:
+        A new batch. Other arrays are unchanged.
+    """
     image, boxes = batch["image"], batch["boxes"]
     image = np.where(across[:, None, None, None], image[:, :, ::-1], image)
     image = np.where(down[:, None, None, None], image[:, ::-1], image)
