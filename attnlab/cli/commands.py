@@ -108,6 +108,7 @@ def _run(options: argparse.Namespace, study: Study, progress: Progress) -> int:
             quick=options.quick,
             fresh=options.fresh,
             workers=options.workers,
+            cache=options.cache,
             progress=progress,
             command=repeat_command(options),
         )
@@ -142,7 +143,8 @@ def resume_command(options: argparse.Namespace, fresh: bool = False) -> str:
     how = ["--out", str(options.out), *(["--device", options.device] if options.device else [])]
     quick = [*(["--quick"] if options.quick else []), *(["--fresh"] if fresh else [])]
     workers = ["--workers", str(options.workers)] if options.workers > 1 else []
-    return shlex.join(["attnlab", "run", str(options.file), *options.overrides, *how, *quick, *workers])
+    cache = [] if options.cache else ["--no-cache"]
+    return shlex.join(["attnlab", "run", str(options.file), *options.overrides, *how, *quick, *workers, *cache])
 
 
 def report(options: argparse.Namespace) -> int:

@@ -39,6 +39,7 @@ def run(parser: Parser) -> None:
     add("--quick", action="store_true", help="train a preview of a minute or two; its numbers are not meaningful")
     add("--fresh", action="store_true", help="delete earlier results of these variants and start again")
     add("--workers", metavar="N", type=int, default=1, help="processes that share the variants (default: 1)")
+    add("--no-cache", dest="cache", action="store_false", help="do not keep compiled programs for later runs")
 
 
 def sample(parser: Parser) -> None:

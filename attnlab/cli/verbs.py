@@ -75,7 +75,7 @@ VERBS = {
         options.show,
     ),
     "run": Verb(
-        "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh] [--workers N]",
+        "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh] [--workers N] [--no-cache]",
         "train every variant with every seed and learning rate, or resume; print a table and write a report page",
         commands.run,
         options.run,

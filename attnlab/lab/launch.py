@@ -27,7 +27,7 @@ from attnlab.lab.study.names import check_folder_name
 from attnlab.lab.study.study import Study, check_study, warmups
 from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked
-from attnlab.system import settings
+from attnlab.system import compilation_cache, settings
 from attnlab.system.signals import UNBEGUN, located
 from attnlab.tasks.base.task import Task, TaskData
 from attnlab.training.progress import Progress
@@ -73,6 +73,7 @@ def run(
     quick: bool = False,
     fresh: bool = False,
     workers: int = 1,
+    cache: bool = True,
     progress: Progress | None = None,
     command: str = "",
 ) -> Results:
@@ -87,6 +88,7 @@ def run(
         quick: whether to run the study's preview instead: a few steps of at most four variants.
         fresh: whether to delete existing runs of these variants first.
         workers: the number of processes that share the variants.
+        cache: whether to keep compiled programs in the user's cache folder (`system.compilation_cache`).
         progress: the `Progress` listener. None shows one line in a notebook and nothing elsewhere.
         command: the command line that is recorded in each run.
 
@@ -108,7 +110,10 @@ def run(
     settings.check(training=True)
     if progress is None:
         with closing(default_progress()) as progress:
-            return run(study, out, quick=quick, fresh=fresh, workers=workers, progress=progress, command=command)
+            how = {"quick": quick, "fresh": fresh, "workers": workers, "cache": cache, "command": command}
+            return run(study, out, progress=progress, **how)
+    if cache and (trouble := compilation_cache.enable()):
+        progress.note(trouble)
     home, found = _prepared(study, out, quick, fresh, workers, progress)
     waiting = [plan for plan in found if plan.done is None]
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.data.io.files import DataError, contents, user_path
+from attnlab.storage.cache_folder import cache_folder
 from attnlab.storage.fsync import write_atomically
 
 TIMEOUT = 30.0  # seconds without a byte after which a download fails
@@ -88,11 +89,10 @@ def cache() -> Path:
     Raises:
       DataError: if neither is known.
     """
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
-    except RuntimeError as error:
+    if (folder := cache_folder()) is None:
         remedy = "set XDG_CACHE_HOME, or set ATTNLAB_DATA to a folder that contains the data"
-        raise DataError(f"the home folder, which would contain the data, is not known; {remedy}") from error
+        raise DataError(f"the home folder, which would contain the data, is not known; {remedy}")
+    return folder
 
 
 def verified(source: Source, path: Path) -> bytes:

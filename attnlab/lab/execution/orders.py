@@ -18,7 +18,8 @@ from attnlab.system import settings
 # The jax settings that a worker receives, because they may have been set by a call: platform, precision, randomness.
 JAX = (
     "jax_platforms", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_debug_nans",
-    "jax_compilation_cache_dir", *settings.NUMBERS,
+    "jax_compilation_cache_dir", "jax_enable_compilation_cache", "jax_persistent_cache_min_compile_time_secs",
+    *settings.NUMBERS,
 )  # fmt: skip
 
 

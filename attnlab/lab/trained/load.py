@@ -26,7 +26,7 @@ from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import edited
-from attnlab.system import settings
+from attnlab.system import compilation_cache, settings
 from attnlab.tasks.base.task import TaskData
 from attnlab.tasks.base.text_interface import TextInterface
 from attnlab.training.averaging import averaged
@@ -146,6 +146,7 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored[
     if written is None:
         raise FolderError(f"{run} is not a run folder: it has no experiment.json")
     settings.check()
+    compilation_cache.enable()
     now = settings.numbers()
     settings.refuse_others(run, environment_of(folder), {name: now[name] for name in settings.SHAPES})
     experiment, skipped = experiment_of(folder, written), []

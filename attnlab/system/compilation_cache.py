@@ -1,0 +1,91 @@
+"""Compiled programs are kept on disk, by jax's persistent compilation cache, and are not compiled again."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import warnings
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from attnlab.storage.cache_folder import cache_folder
+
+LIMIT = 1 << 30  # bytes of all programs together; beyond it the oldest are deleted
+SHORTEST = 0.1  # seconds; what compiles faster is not kept
+
+
+def enable() -> str | None:
+    """Turn on jax's persistent compilation cache, unless settings of jax forbid it or name another folder.
+
+    The folder is `compiled` in the user's cache folder. Each version of jaxlib and each kind of processor has a folder
+    of its own, so that a program is only read by the version and on the kind of machine that compiled it.
+
+    Returns:
+        None, or a line that says why there is no cache.
+    """
+    import jax
+
+    if not jax.config.jax_enable_compilation_cache or jax.config.jax_compilation_cache_dir:
+        return None
+    if (home := cache_folder()) is None:
+        return None
+    folder = home / "compiled" / f"jaxlib-{_version()}-{_processor()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):  # refused if the folder cannot be written
+            pass
+        trim(home / "compiled", LIMIT)
+    except OSError as error:
+        return f"compiled programs are not kept: {error.filename or folder}: {error.strerror or error}"
+    if others_may_write(folder):
+        return f"compiled programs are not kept: other users can write in {folder}; run chmod go-w {folder}"
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", SHORTEST)
+    # A damaged entry is compiled again, and what cannot be written is not kept. Neither concerns the user.
+    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+    return None
+
+
+def trim(folder: Path, limit: int) -> None:
+    """Delete the programs that were read or written least recently, until those left have at most `limit` bytes.
+
+    Args:
+        folder: The folder that contains the programs, in folders of any depth.
+        limit: The number of bytes.
+    """
+    found = []
+    for path in folder.rglob("*-cache"):
+        with suppress(FileNotFoundError):  # another process has deleted it
+            status = path.stat()
+            found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    size = sum(size for _, size, _ in found)
+    for _, freed, path in sorted(found):
+        if size <= limit:
+            return
+        path.unlink(missing_ok=True)
+        size -= freed
+
+
+def others_may_write(folder: Path) -> bool:
+    """Return whether other users can write in a folder. Compiled programs are code that is executed."""
+    if not hasattr(os, "getuid"):  # not on this system
+        return False
+    status = folder.stat()
+    return status.st_uid != os.getuid() or bool(status.st_mode & 0o022)
+
+
+def _version() -> str:
+    import jaxlib
+
+    return jaxlib.__version__
+
+
+def _processor() -> str:
+    """Return a name of the processor's instruction set. XLA compiles for what this processor supports."""
+    features = platform.processor()
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+        features = next((line for line in lines if line.startswith(("flags", "Features"))), features)
+    return f"{platform.machine()}-{zlib.crc32(features.encode()):08x}"
