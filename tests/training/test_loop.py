@@ -94,6 +94,14 @@ def test_any_number_of_steps_to_a_dispatch_is_the_same_training(tmp_path):
         np.testing.assert_array_equal(x, y)
 
 
+def test_the_memory_of_a_program_is_analysed_once(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("attnlab.training.trainer._peak", lambda program: asked.append(id(program)) or 7)
+    fitted = train(tmp_path, [], config=replace(TRAIN, steps=40))  # five dispatches
+    assert fitted.memory_bytes == 7
+    assert len(asked) == len(set(asked)) == 1
+
+
 def test_a_signal_in_the_last_dispatch_is_raised_after_saving(tmp_path):
     with pytest.raises(Interrupted, match="stopped by SIGTERM at step 12, which is saved"):
         train(tmp_path, [], Listener(stop=TRAIN.steps))
