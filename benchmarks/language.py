@@ -4,16 +4,17 @@ Claim: at least 1.5 times faster than torch's eager mode and 1.2 times faster th
 
 Command: python benchmarks/language.py [--mechanisms softmax linear gated-delta] [--save]     (needs the `peers` extra)
 
-The network is that of nanoGPT: 4 layers, 4 heads, GELU, learned positions, embeddings shared with the output, no biases,
-no dropout. `small` is its recipe for a CPU: width 128, 12 sequences of 64 symbols. `wide` has width 256, and 8 sequences
-of 256 symbols. There are 65 symbols. One step is the loss, the gradients, their norm clipped at 1, and AdamW; float32.
-Ours is the step that `attnlab run` makes, 8 steps a dispatch. Torch's is written as its documentation has it, with
-`scaled_dot_product_attention`. `--repeat` turns of 8 steps each alternate.
+The network is that of nanoGPT: 4 layers, 4 heads, GELU, learned positions, embeddings shared with the output, no
+biases, no dropout. `small` is its recipe for a CPU: width 128, 12 sequences of 64 symbols. `wide` has width 256, and
+8 sequences of 256 symbols. There are 65 symbols. One step is the loss, the gradients, their norm clipped at 1, and
+AdamW; float32. Ours is the step that `attnlab run` makes, 8 steps a dispatch. Torch's is written as its documentation
+has it, with `scaled_dot_product_attention`. `--repeat` turns of 8 steps each alternate.
 
-Expected: missed. On two cores of an EPYC cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, in ms a step: small, softmax
-42.9 (40.0 to 58.2), linear 45.4 (44.5 to 46.8), gated-delta 75.7 (72.2 to 76.4), torch 35.2 (34.9 to 39.0), compiled
-torch 34.8 (33.2 to 35.9); wide, 361.7 (359.4 to 366.6), 356.4 (347.3 to 356.6), 483.4 (463.7 to 494.5), 306.0 (298.7 to
-314.4) and 294.6 (293.7 to 319.1). Torch takes .88 times as long as softmax at the small size and .86 at the wide one.
+Expected: missed. On two cores of an EPYC cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, in ms a step: small,
+softmax 42.9 (40.0 to 58.2), linear 45.4 (44.5 to 46.8), gated-delta 75.7 (72.2 to 76.4), torch 35.2 (34.9 to 39.0),
+compiled torch 34.8 (33.2 to 35.9); wide, 361.7 (359.4 to 366.6), 356.4 (347.3 to 356.6), 483.4 (463.7 to 494.5),
+306.0 (298.7 to 314.4) and 294.6 (293.7 to 319.1). Torch takes .88 times as long as softmax at the small size and .86
+at the wide one.
 """
 
 from dataclasses import dataclass
