@@ -26,6 +26,7 @@ from attnlab.tasks.text.prompting import PromptInterface, normal
 
 EXAMINED = 128  # blocks in an evaluation batch
 LONG = 40  # characters from which a line is unlikely to occur twice by chance
+LONG_LINES = f"lines of {LONG} characters or more"
 
 
 class LanguageModelData(PromptInterface, TaskData):
@@ -58,7 +59,8 @@ class LanguageModelData(PromptInterface, TaskData):
         self._ids = {
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
-        long = {part: [line for line in text.splitlines() if len(line) >= LONG] for part, text in parts.items()}
+        long = {part: _long_lines(text) for part, text in parts.items()}
+        self._long_lines = long["train"]
         same = [
             f"{part}: the text equals that of {one}"
             for one, part in combinations(PARTS, 2)
@@ -67,7 +69,7 @@ class LanguageModelData(PromptInterface, TaskData):
         self.notes = (
             *self._unseen({part: parts[part] for part in PARTS[1:]}),
             *same,
-            *repeated(long, f"lines of {LONG} characters or more"),
+            *repeated(long, LONG_LINES),
         )
         for part, ids in self._ids.items():
             field, size = taken.get(part, examined)
@@ -129,7 +131,10 @@ class LanguageModelData(PromptInterface, TaskData):
             DataError: If the text has fewer than two symbols, or if more than half of them never occur in training.
         """
         found, text = copy(self), normal(text)
-        found.notes = tuple(self._unseen({path: text}))
+        found.notes = (
+            *self._unseen({path: text}),
+            *repeated({"train": self._long_lines, path: _long_lines(text)}, LONG_LINES),
+        )
         found._ids = self._ids | {"test": np.array(self.codec.encode(text, known=True), np.int32)}
         if len(found._ids["test"]) < 2:
             raise DataError(
@@ -201,6 +206,11 @@ def _asked(blocks: np.ndarray) -> Batch:
     """Returns blocks as a batch in which the answer at every symbol is the next symbol."""
     tokens, answers = blocks[:, :-1], blocks[:, 1:]
     return {"tokens": tokens, "answers": answers, "asked": np.ones(tokens.shape, bool)}
+
+
+def _long_lines(text: str) -> list[str]:
+    """Returns the lines of a text that are unlikely to occur twice by chance."""
+    return [line for line in text.splitlines() if len(line) >= LONG]
 
 
 def _fingerprint(parts: Mapping[str, str]) -> str:

@@ -185,7 +185,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         found._examined = self._examined | {"test": pad(ids, width)}
         labels = [self.classes.index(str(each.targets[0])) if each.targets else NONE for each in examples]
         found._labels = self._labels | {"test": np.array(labels, np.int32)}
-        found.notes = ()
+        found.notes = repeated({"train": self._texts["train"], path: texts})
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:

@@ -174,7 +174,11 @@ class PairData(PairInterface, TaskData):
         found = copy(self)
         found._parts = self._parts | {"test": examples}
         found._examples = self._examples | {"test": (sources, targets)}
-        found.notes = tuple(_unknown(path, places, (self.source, self.target), examples))
+        alike = {part: [tuple(each.source) for each in held] for part, held in found._parts.items()}
+        found.notes = (
+            *_unknown(path, places, (self.source, self.target), examples),
+            *repeated({"train": alike["train"], path: alike["test"]}),
+        )
         return found
 
     def map_rows(self, batch: Batch) -> list[int]:

@@ -28,7 +28,8 @@ class ImageTask(Task):
 
         See `attnlab.data.images.inference` for the formats.
         """
-        return problem.with_test(*inference.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
+        shape = problem.parts["train"].images.shape[1:]
+        return problem.with_test(*inference.pictures(file, shape, problem.classes), file)
 
 
 @dataclass(frozen=True)

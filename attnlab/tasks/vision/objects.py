@@ -176,8 +176,13 @@ class DetectionData(TaskData):
         other, most = copy(self), max([1, *(len(scene.boxes) for scene in found.scenes)])
         other._scenes = {**self._scenes, "test": found.scenes}
         other._arrays = {**self._arrays, "test": _arrays(found.scenes, most)}
-        other.notes = tuple(
-            f"{path}: {count} {'box' if count == 1 else 'boxes'} {change}" for change, count in found.changes.items()
+        alike = {"train": self._scenes["train"], path: found.scenes}
+        other.notes = (
+            *(
+                f"{path}: {count} {'box' if count == 1 else 'boxes'} {change}"
+                for change, count in found.changes.items()
+            ),
+            *repeated({name: [scene.digest for scene in held] for name, held in alike.items()}),
         )
         return other
 

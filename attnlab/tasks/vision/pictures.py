@@ -79,7 +79,7 @@ class ImageData(ClassificationData):
         self._rows = lru_cache(maxsize=64)(lambda seed: sampling.portion(train.labels, share, seed))
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
-        alike = {part: [hash(image.tobytes()) for image in held.images] for part, held in parts.items()}
+        alike = {part: _hashes(held) for part, held in parts.items()}
         self.notes = (*absent(parts, self.classes), *sampling.small_class_notes(train, share), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -128,17 +128,18 @@ class ImageData(ClassificationData):
         height, width, _ = self.parts["train"].images.shape[1:]
         return {"source": [str(n) for n in range(1, height * width + 1)], "target": []}
 
-    def with_test(self, held: Labelled, names: list[str] | None) -> ImageData:
+    def with_test(self, held: Labelled, names: list[str] | None, path: str) -> ImageData:
         """Returns the data with other images as the test part.
 
         Args:
             held: The images. A label of −1 means that the class is unknown.
             names: The names of the images. None names them by number.
+            path: Their file or folder, for messages.
         """
         found = copy(self)
         found.parts = {**self.parts, "test": held}
         found._names_of = {} if names is None else {"test": names}
-        found.notes = ()
+        found.notes = repeated({"train": _hashes(self.parts["train"]), path: _hashes(held)})
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
@@ -164,6 +165,11 @@ class ImageData(ClassificationData):
     def _given(self, held: Arrays) -> Arrays:
         """Returns bytes [N H W C] as normalised float32 images. It takes numpy and JAX arrays."""
         return (held.astype(np.float32) - self._mean) / self._deviation
+
+
+def _hashes(held: Labelled) -> list[int]:
+    """Returns a hash of each image."""
+    return [hash(image.tobytes()) for image in held.images]
 
 
 def _fingerprint(parts: Mapping[str, Labelled]) -> str:
