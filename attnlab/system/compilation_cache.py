@@ -8,9 +8,11 @@ import tempfile
 import warnings
 import zlib
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 from attnlab.storage.cache_folder import cache_folder
+from attnlab.system import settings
 
 LIMIT = 1 << 30  # bytes of all programs together; beyond it the oldest are deleted
 SHORTEST = 0.1  # seconds; what compiles faster is not kept
@@ -27,7 +29,8 @@ def enable() -> str | None:
     """
     import jax
 
-    if not jax.config.jax_enable_compilation_cache or jax.config.jax_compilation_cache_dir:
+    folder = settings.value(jax.config, "jax_compilation_cache_dir", None)
+    if folder or not settings.value(jax.config, "jax_enable_compilation_cache", True):
         return None
     if (home := cache_folder()) is None:
         return None
@@ -77,9 +80,7 @@ def others_may_write(folder: Path) -> bool:
 
 
 def _version() -> str:
-    import jaxlib
-
-    return jaxlib.__version__
+    return version("jaxlib")
 
 
 def _processor() -> str:

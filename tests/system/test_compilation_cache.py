@@ -84,7 +84,7 @@ def test_a_folder_that_others_can_write_is_not_used(tmp_path):
 
 def test_another_version_or_processor_has_another_folder(monkeypatch):
     names = {(compilation_cache._version(), compilation_cache._processor())}
-    monkeypatch.setattr("jaxlib.__version__", "0.0.1")
+    monkeypatch.setattr("attnlab.system.compilation_cache.version", lambda package: "0.0.1")
     names.add((compilation_cache._version(), compilation_cache._processor()))
     monkeypatch.setattr("pathlib.Path.read_text", lambda path, **more: "flags : fpu avx")
     names.add((compilation_cache._version(), compilation_cache._processor()))
