@@ -47,6 +47,7 @@ def _function(
     recurrent: bool = False,
     findings: Mapping[str, Finding] | None = None,
     options: Mapping[str, bool | float | str] | None = None,
+    label: str | None = None,
 ) -> ForeignFunction:
     """Returns the record of one function.
 
@@ -58,6 +59,7 @@ def _function(
         recurrent: Whether it returns a state and continues from one.
         findings: Known differences, by form.
         options: Its further arguments, by name.
+        label: The name that tables show. Default: `function`.
     """
 
     def call(named: Named, **more) -> tuple[Array, PyTree]:
@@ -73,7 +75,7 @@ def _function(
         }
         return found | ({"steps": partial(_by_token, ours, call)} if recurrent else {})
 
-    return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_jax, findings=findings or {})
+    return ForeignFunction(ours, PACKAGE, label or function, forms, evaluate_in_jax, findings=findings or {})
 
 
 def _library() -> ModuleType:
@@ -198,8 +200,9 @@ def _functions() -> Iterator[ForeignFunction]:
     # Large steps are left out: they make angles of many turns, whose rounding in float32 is not the library's.
     three = subject("mamba3", gates=("decay", "trapezoid", "angle"))
     for form in ("reference", "chunked"):
-        options = {"impl": form, "chunk_size": CHUNK}
-        yield _function(three, "layers.ssm.mamba3_siso", _mamba3, recurrent=True, options=options)
+        place, options = "layers.ssm.mamba3_siso", {"impl": form, "chunk_size": CHUNK}
+        label = f'{place}(impl="{form}")'
+        yield _function(three, place, _mamba3, recurrent=True, options=options, label=label)
     hgrn = lambda x: (jax.nn.silu(x["q"]), jax.nn.sigmoid(-x["k"]), x["v"], jax.nn.log_sigmoid(x["k"]))
     yield from _both(subject("hgrn2"), "gla", hgrn, scale=1.0)
     seven, tree, path = subject("rwkv7"), subject("log-linear"), subject("path", Path(block=CHUNK))
