@@ -249,6 +249,20 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "cli/test_streams.py::test_an_unwritable_standard_output_is_reported_in_one_line": (
         *("--version", ">&--the stream is closed-list-", ">/dev/full-No space left on device-list-"),
     ),
+    "cli/test_options.py::test_every_documented_command_can_be_planned": (
+        "bert.py task=sentences task.masked=0 task.train=a.txt",
+        "cora.py",
+        "dates.py model.width=96 train.seeds=5",
+        "detr.py task=boxes task.train=FOLDER",
+        "g2p.py task=parallel task.train=a.tsv task.valid=b.tsv task.test=c.tsv",
+        "long_range.py task=listops",
+        "published_layers.py",
+        "recall.py model.layers=4 model.mechanism=gated-delta*3+softmax model.attention.gate=channel",
+        "sagan.py",
+        "scan.py task.split=simple",
+        "seq2seq_story.py",
+        "shakespeare.py task.units=bpe task.units.size=1000",
+    ),
     "cli/test_options.py::test_every_documented_match_is_found": (
         "activations.py",
         "softmax_vs_linear_recall.py match=state",
