@@ -14,7 +14,8 @@ the rate .003 alone; they are not measured yet.
 
 Characters of Shakespeare. Softmax has a sigmoid gate and gated-delta a SiLU gate, per channel, as published. The norm
 is an RMS norm of each head. All are matched to plain softmax in their parameters. Differences below .02 nats count as
-equal."""
+equal.
+"""
 
 from dataclasses import replace
 
