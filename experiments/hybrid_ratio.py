@@ -17,7 +17,8 @@ Multi-query recall of 16 pairs of 32 keys and 32 values, as in experiments/recal
 The name of a variant gives the ratio of softmax layers, none, 1 in 8, 1 in 4, 1 in 2 or all, and the place of the
 softmax layer in its period. A period of two has no middle. Each pattern is a value of `model.mechanism`, for example
 `gated-delta*3+softmax` on the command line. All are compared with softmax in every layer. The same is a difference of
-less than two points."""
+less than two points.
+"""
 
 from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import MECHANISMS, Mechanism
