@@ -4,6 +4,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
 from attnlab.data.io.files import DataError, user_path
 
 
@@ -29,6 +31,11 @@ def repeated(
             are = "is" if count == 1 else "are"
             lines.append(f"{part}: {count:,} of {len(held[part]):,} {what} {are} also in {other}")
     return tuple(lines)
+
+
+def hashes(arrays: Iterable[np.ndarray]) -> list[int]:
+    """Returns a hash of the bytes of each array, with which `repeated` compares arrays."""
+    return [hash(array.tobytes()) for array in arrays]
 
 
 def distinct(names: Mapping[str, str | Path]) -> None:

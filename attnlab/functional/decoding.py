@@ -13,6 +13,7 @@ from attnlab.functional.operands import Operands, Sizes, resolve
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.cache import caches
 from attnlab.mechanisms.query_heads import query_head_axes
+from attnlab.ops.counts import check_counts
 from attnlab.ops.learned_score import Bias
 from attnlab.ops.tree import pytree, static
 
@@ -62,9 +63,7 @@ def init_cache(
         NotImplementedError: if the mechanism cannot decode.
     """
     mechanism = resolve(mechanism)
-    for name, size in {"batch": 1 if batch is None else batch, "length": length}.items():
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size}")
+    check_counts(batch=batch, length=length)
     value_width, key_heads = width if value_width is None else value_width, heads if key_heads is None else key_heads
     sizes = Sizes(batch, heads, key_heads, width, value_width)
     start = lambda: mechanism.start(length, width, value_width, dtype)

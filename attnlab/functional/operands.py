@@ -13,12 +13,12 @@ from jaxtyping import Array, PyTree
 from attnlab.mechanisms import MECHANISMS, Mechanism
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.mechanisms.query_heads import query_head_axes
+from attnlab.ops.counts import check_counts
 from attnlab.registry import pick
 
 # Axes of an array for three levels of `jax.vmap`: examples, key heads, and query heads of one key head.
 Axes = tuple[int | None, int | None, int | None]
 PER_QUERY, PER_KEY, PER_KEY_HEAD, PER_QUERY_HEAD = (0, 1, 1), (0, 1, None), (None, 0, None), (None, 0, 0)
-LETTERS = {"heads": "heads", "K": "width", "V": "value_width"}
 LAYOUT = "q [B T H K], k [B S G K], v [B S G V], or all without B"
 
 
@@ -38,9 +38,7 @@ class Sizes:
     """Width of values."""
 
     def __post_init__(self):
-        for name in ("heads", "K", "V"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{LETTERS[name]} must be at least 1, got {getattr(self, name)}")
+        check_counts(heads=self.heads, width=self.K, value_width=self.V)
         if self.key_heads < 1 or self.heads % self.key_heads:
             raise ValueError(f"key_heads={self.key_heads} must divide heads={self.heads}")
 

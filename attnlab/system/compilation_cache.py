@@ -34,7 +34,7 @@ def enable() -> str | None:
         return None
     if (home := cache_folder()) is None:
         return None
-    folder = home / "compiled" / f"jaxlib-{_version()}-{_processor()}"
+    folder = home / "compiled" / kind()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # refused if the folder cannot be written
@@ -79,14 +79,10 @@ def others_may_write(folder: Path) -> bool:
     return status.st_uid != os.getuid() or bool(status.st_mode & 0o022)
 
 
-def _version() -> str:
-    return version("jaxlib")
-
-
-def _processor() -> str:
-    """Return a name of the processor's instruction set. XLA compiles for what this processor supports."""
+def kind() -> str:
+    """Return a name of what a program is compiled by and for: the version of jaxlib, and the instruction set."""
     features = platform.processor()
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
         features = next((line for line in lines if line.startswith(("flags", "Features"))), features)
-    return f"{platform.machine()}-{zlib.crc32(features.encode()):08x}"
+    return f"jaxlib-{version('jaxlib')}-{platform.machine()}-{zlib.crc32(features.encode()):08x}"

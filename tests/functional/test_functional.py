@@ -307,7 +307,7 @@ def test_shapes_that_do_not_fit_are_named():
         ((2, 7, 0, 8), "heads"),
         ((2, 7, 4, 0), "width"),
     ):
-        with pytest.raises(ValueError, match=f"^{line} must be at least 1, got 0$"):
+        with pytest.raises(ValueError, match=f"^{line}=0 must be at least 1$"):
             attnlab.init_cache("linear", *sizes)
     with pytest.raises(NotImplementedError, match="has no causal form and cannot decode"):
         attnlab.init_cache("nystrom", 2, 7, 4, 8)

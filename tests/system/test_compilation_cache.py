@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from attnlab.system import compilation_cache
-from attnlab.system.compilation_cache import enable, others_may_write, trim
+from attnlab.system.compilation_cache import enable, kind, others_may_write, trim
 
 # Compiles one program in a process that has no cache of jax's own, and prints whether it was found on disk.
 PROGRAM = """
@@ -83,11 +82,11 @@ def test_a_folder_that_others_can_write_is_not_used(tmp_path):
 
 
 def test_another_version_or_processor_has_another_folder(monkeypatch):
-    names = {(compilation_cache._version(), compilation_cache._processor())}
+    names = {kind()}
     monkeypatch.setattr("attnlab.system.compilation_cache.version", lambda package: "0.0.1")
-    names.add((compilation_cache._version(), compilation_cache._processor()))
+    names.add(kind())
     monkeypatch.setattr("pathlib.Path.read_text", lambda path, **more: "flags : fpu avx")
-    names.add((compilation_cache._version(), compilation_cache._processor()))
+    names.add(kind())
     assert len(names) == 3
 
 

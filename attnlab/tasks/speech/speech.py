@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from attnlab.data.audio.recordings import Parts, Recording, absent, ambiguous, k
 from attnlab.data.batches import Buckets, rounded
 from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import PARTS, check_part
-from attnlab.data.repeats import repeated
+from attnlab.data.repeats import hashes, repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import ClassificationData
@@ -65,7 +64,7 @@ class SpeechData(ClassificationData):
             raise ValueError(f"task.gap={task.gap} must be 0 or at least half a frame of {self.mel.step:g} s")
         self.words = known(parts)
         super().__init__((*self.words, GAP) if task.gap else self.words)
-        alike = {part: _hashes(parts[part]) for part in PARTS}
+        alike = {part: hashes(each.samples for each in parts[part]) for part in PARTS}
         self._hashes = alike["train"]
         self.notes = (*notes, *absent(self.words, parts), *ambiguous(parts), *repeated(alike))
         self._gap = gap
@@ -193,7 +192,7 @@ class SpeechData(ClassificationData):
             raise DataError(f"{path}: {which} lasts {seconds:.2f} s, but the model reads at most {most:.2f} s")
         found._strings, found._lengths = self._strings | {"test": strings}, self._lengths | {"test": lengths}
         found._names_of, found._known = self._names_of | {"test": names}, {}
-        found.notes = (*notes, *repeated({"train": self._hashes, path: _hashes(heard)}))
+        found.notes = (*notes, *repeated({"train": self._hashes, path: hashes(each.samples for each in heard)}))
         return found
 
     def _joined(self, part: str, heard: list[Recording]) -> Strings:
@@ -300,8 +299,3 @@ class SpeechData(ClassificationData):
         source = self._normal(frames if loudness is None else noisy(frames, loudness[:, None, None]))
         source = np.where(keep[..., None], source, 0)
         return {"source": source, "keep": keep, "label": label.astype(np.int32), "piece": piece}
-
-
-def _hashes(heard: Sequence[Recording]) -> list[int]:
-    """Returns a hash of the samples of each recording."""
-    return [hash(each.samples.tobytes()) for each in heard]

@@ -174,10 +174,10 @@ class PairData(PairInterface, TaskData):
         found = copy(self)
         found._parts = self._parts | {"test": examples}
         found._examples = self._examples | {"test": (sources, targets)}
-        alike = {part: [tuple(each.source) for each in held] for part, held in found._parts.items()}
+        known, asked = ([tuple(each.source) for each in held] for held in (self._parts["train"], examples))
         found.notes = (
             *_unknown(path, places, (self.source, self.target), examples),
-            *repeated({"train": alike["train"], path: alike["test"]}),
+            *repeated({"train": known, path: asked}),
         )
         return found
 

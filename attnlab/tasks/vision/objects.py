@@ -177,13 +177,9 @@ class DetectionData(TaskData):
         other._scenes = {**self._scenes, "test": found.scenes}
         other._arrays = {**self._arrays, "test": _arrays(found.scenes, most)}
         alike = {"train": self._scenes["train"], path: found.scenes}
-        other.notes = (
-            *(
-                f"{path}: {count} {'box' if count == 1 else 'boxes'} {change}"
-                for change, count in found.changes.items()
-            ),
-            *repeated({name: [scene.digest for scene in held] for name, held in alike.items()}),
-        )
+        counted = [f"{n} {'box' if n == 1 else 'boxes'} {change}" for change, n in found.changes.items()]
+        twice = repeated({name: [scene.digest for scene in held] for name, held in alike.items()})
+        other.notes = (*(f"{path}: {line}" for line in counted), *twice)
         return other
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:

@@ -14,7 +14,7 @@ from attnlab.data.batches import Buckets
 from attnlab.data.images import photos, sampling
 from attnlab.data.images.labelled import Labelled, absent
 from attnlab.data.names import PARTS, check_part
-from attnlab.data.repeats import repeated
+from attnlab.data.repeats import hashes, repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
@@ -79,7 +79,7 @@ class ImageData(ClassificationData):
         self._rows = lru_cache(maxsize=64)(lambda seed: sampling.portion(train.labels, share, seed))
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
-        alike = {part: _hashes(held) for part, held in parts.items()}
+        alike = {part: hashes(held.images) for part, held in parts.items()}
         self.notes = (*absent(parts, self.classes), *sampling.small_class_notes(train, share), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -139,7 +139,7 @@ class ImageData(ClassificationData):
         found = copy(self)
         found.parts = {**self.parts, "test": held}
         found._names_of = {} if names is None else {"test": names}
-        found.notes = repeated({"train": _hashes(self.parts["train"]), path: _hashes(held)})
+        found.notes = repeated({"train": hashes(self.parts["train"].images), path: hashes(held.images)})
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
@@ -165,11 +165,6 @@ class ImageData(ClassificationData):
     def _given(self, held: Arrays) -> Arrays:
         """Returns bytes [N H W C] as normalised float32 images. It takes numpy and JAX arrays."""
         return (held.astype(np.float32) - self._mean) / self._deviation
-
-
-def _hashes(held: Labelled) -> list[int]:
-    """Returns a hash of each image."""
-    return [hash(image.tobytes()) for image in held.images]
 
 
 def _fingerprint(parts: Mapping[str, Labelled]) -> str:
