@@ -23,6 +23,34 @@ def test_decoding_equals_attending_for_every_score(score):
     near(causal(mechanism, q, k, v, block=2, **learned), whole)
 
 
+@pytest.mark.parametrize("tokens", [128, 203])  # two equal parts, and three that are not
+@pytest.mark.parametrize(
+    "make",
+    [Softmax, partial(Softmax, sink="learned", softcap=2.0), partial(Softmax, score=location), partial(Local, 70)],
+    ids=str,
+)
+def test_some_rows_at_a_time_equal_all_pairs_with_gradients(make, tokens):
+    mechanism = make(length=700)
+    q, k, v, learned = jax.tree.map(jnp.asarray, inputs(mechanism, tokens))
+    random = np.random.default_rng(tokens)
+    keep, segment = random.random(tokens) > 0.2, np.sort(random.integers(0, 3, tokens))
+    i = np.cumsum(keep) + 5
+    order = np.arange(tokens)
+    allowed = (order[:, None] >= order) & (segment[:, None] == segment) & keep[:, None] & keep
+    bias = lambda q, i, j: 0.1 * jnp.sin((i[:, None] - j[None, :]).astype(q.dtype))
+
+    def by_rows(q, k, v, learned):
+        return mechanism.causal(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **learned)
+
+    def at_once(q, k, v, learned):
+        return mechanism.weights(q, k, jnp.asarray(allowed), i=i, j=i, bias=bias, **learned) @ v
+
+    (y, back), (whole, through) = (jax.vjp(jax.jit(f), q, k, v, learned) for f in (by_rows, at_once))
+    near(y, whole)
+    ct = jnp.asarray(random.normal(size=whole.shape))
+    jax.tree.map(near, back(ct), through(ct))
+
+
 @pytest.mark.parametrize("score", SCORES)
 def test_rotations_need_a_product_score(score):
     assert Softmax(score=SCORES[score]).traits.rotary == (score in ("dot", "scaled_dot", "cosine"))
