@@ -35,7 +35,6 @@ SUMS = Finding(
     "the gradient of the shift is wrong by 7e-5 at 200 tokens",
     1e-3,
 )
-CHUNK = 16  # several chunks in a short sequence
 
 
 def _function(
@@ -109,6 +108,7 @@ def _both(
     ours: MechanismSubject,
     name: str,
     arguments: Arguments,
+    chunk: int,
     shape: Callable[[Named], tuple[int, ...]] | None = None,
     digits: bool = False,
     **options: bool | float,
@@ -116,7 +116,7 @@ def _both(
     """Yields the records of a reference and of its chunked form, which may lose digits."""
     more = {"shape": shape, "recurrent": True}
     yield _function(ours, f"ops.reference.{name}", arguments, options=options, **more)
-    known, chunks = {"extreme": DIGITS} if digits else {}, {**options, "chunk_size": CHUNK}
+    known, chunks = {"extreme": DIGITS} if digits else {}, {**options, "chunk_size": chunk}
     yield _function(ours, f"ops.chunked.{name}", arguments, options=chunks, findings=known, **more)
 
 
@@ -176,39 +176,44 @@ def _path(x: Named) -> tuple[Array, ...]:
     return x["q"], x["k"], x["v"], unit, 2 * jax.nn.sigmoid(x["beta"])
 
 
-def _functions() -> Iterator[ForeignFunction]:
-    """Yields all records."""
+def functions(chunk: int = 16) -> Iterator[ForeignFunction]:
+    """Yield all records.
+
+    Args:
+        chunk: Number of tokens of a chunk of the chunked forms. By default, a short sequence has several.
+    """
+    both = partial(_both, chunk=chunk)
     start = lambda x: (x["q"], x["k"], x["v"])
     beta = lambda x: jax.nn.sigmoid(x["beta"])
-    yield from _both(subject("retention"), "simple_gla", lambda x: (*start(x), _constant(x)))
-    yield from _both(subject("lightning"), "simple_gla", lambda x: (*start(x), _constant(x)), scale=1.0)
+    yield from both(subject("retention"), "simple_gla", lambda x: (*start(x), _constant(x)))
+    yield from both(subject("lightning"), "simple_gla", lambda x: (*start(x), _constant(x)), scale=1.0)
     ssd = lambda x: (x["q"], x["k"], _written(x), _decay(x))
-    yield from _both(subject("ssd"), "simple_gla", ssd, digits=True, scale=1.0)
+    yield from both(subject("ssd"), "simple_gla", ssd, digits=True, scale=1.0)
     gla = lambda x: (*start(x), jax.nn.log_sigmoid(x["gate"]) / 16)
-    yield from _both(subject("gated-linear"), "gla", gla)
-    yield from _both(subject("delta"), "delta_rule", lambda x: (*start(x), beta(x)), use_qk_l2norm=True)
+    yield from both(subject("gated-linear"), "gla", gla)
+    yield from both(subject("delta"), "delta_rule", lambda x: (*start(x), beta(x)), use_qk_l2norm=True)
     gated = lambda x: (*start(x), _decay(x), beta(x))
-    yield from _both(subject("gated-delta"), "gated_delta_rule", gated, digits=True, use_qk_l2norm=True)
-    yield from _both(subject("kda"), "kda", gated, digits=True, use_qk_l2norm=True)
+    yield from both(subject("gated-delta"), "gated_delta_rule", gated, digits=True, use_qk_l2norm=True)
+    yield from both(subject("kda"), "kda", gated, digits=True, use_qk_l2norm=True)
     separate = lambda x: (*start(x), _decay(x), jax.nn.sigmoid(x["erase"]), jax.nn.sigmoid(x["write"]))
-    yield from _both(subject("gated-delta-2"), "gdn2", separate, digits=True, use_qk_l2norm=True)
-    yield from _both(subject("delta-product"), "gated_delta_product", _product, digits=True, use_qk_l2norm=True)
+    yield from both(subject("gated-delta-2"), "gdn2", separate, digits=True, use_qk_l2norm=True)
+    yield from both(subject("delta-product"), "gated_delta_product", _product, digits=True, use_qk_l2norm=True)
     forget = lambda x: jax.nn.log_sigmoid(x["forget"] + x["forget_shift"])
     mlstm = lambda x: (*start(x), forget(x), x["write"] + x["write_shift"])
-    yield from _both(MLSTM, "mlstm", mlstm, eps=0.0)
-    yield from _both(subject("mamba"), "mamba1", _mamba, shape=lambda x: x["v"].shape)
+    yield from both(MLSTM, "mlstm", mlstm, eps=0.0)
+    yield from both(subject("mamba"), "mamba1", _mamba, shape=lambda x: x["v"].shape)
     # Large steps are left out: they make angles of many turns, whose rounding in float32 is not the library's.
     three = subject("mamba3", gates=("decay", "trapezoid", "angle"))
     for form in ("reference", "chunked"):
-        place, options = "layers.ssm.mamba3_siso", {"impl": form, "chunk_size": CHUNK}
+        place, options = "layers.ssm.mamba3_siso", {"impl": form, "chunk_size": chunk}
         label = f'{place}(impl="{form}")'
         yield _function(three, place, _mamba3, recurrent=True, options=options, label=label)
     hgrn = lambda x: (jax.nn.silu(x["q"]), jax.nn.sigmoid(-x["k"]), x["v"], jax.nn.log_sigmoid(x["k"]))
-    yield from _both(subject("hgrn2"), "gla", hgrn, scale=1.0)
-    seven, tree, path = subject("rwkv7"), subject("log-linear"), subject("path", Path(block=CHUNK))
+    yield from both(subject("hgrn2"), "gla", hgrn, scale=1.0)
+    seven, tree, path = subject("rwkv7"), subject("log-linear"), subject("path", Path(block=chunk))
     levels = lambda x: (*ssd(x), jax.nn.softplus(x["levels"]))
     lost = {"extreme": DIGITS}
-    for form, name, more in (("reference", "rwkv7", {}), ("chunked", "rwkv7_chunked", {"chunk_size": CHUNK})):
+    for form, name, more in (("reference", "rwkv7", {}), ("chunked", "rwkv7_chunked", {"chunk_size": chunk})):
         yield _function(seven, f"ops.rwkv7.{name}", _rwkv7, recurrent=True, options=more)
         known = lost if more else {}
         place = f"ops.log_linear.log_linear_simple_gla_{form}"
@@ -229,4 +234,4 @@ def _functions() -> Iterator[ForeignFunction]:
     yield _function(nsa, "ops.sparse_attention.nsa", gates, options=blocks)
 
 
-FUNCTIONS = tuple(_functions())
+FUNCTIONS = tuple(functions())
