@@ -4,13 +4,12 @@ Claim: published linear layers have both, and softmax layers since 2025 a gate (
 the loss of softmax). It is asked what each of the two brings by itself, at equal parameters.
 Command: ATTNLAB_DATA=... attnlab run experiments/gates.py
          attnlab run experiments/gates.py task=recall --out runs/recall
-Minutes on two cores: not measured; the records of 3 seeds and the rates .001 and .003 sum to 64 minutes of one core
-beside other work (AMD EPYC).
-Expected: nats per character, 3 seeds, each at .003: softmax plain 1.875 (1.854-1.896), gate 1.880, norm 1.885, both
-1.881; gated-delta plain 1.893 (1.885-1.901), gate 1.876, norm 1.870, both 1.866. No difference is significant: for
-gated-delta the norm brings −.024 (joint interval −.087 to +.040), the gate −.018, both −.027; for softmax all three
-are within .011 and on the wrong side. The page says that 6 to 9 seeds tell the former apart, so the file has 8 and
-the rate .003 alone; they are not measured yet.
+Minutes on two cores: not measured; the records sum to 76 minutes of one core beside other work (AMD EPYC).
+Expected: nats per character, 8 seeds: softmax plain 1.884 (1.876-1.891), gate 1.882, norm 1.892, both 1.885;
+gated-delta plain 1.900 (1.895-1.906), gate 1.882, norm 1.868, both 1.872. For gated-delta the norm brings −.033 (joint
+interval −.043 to −.023), the gate −.018 (−.030 to −.007) and both −.028 (−.041 to −.015), all better. For softmax the
+gate and both are the same within .02, and the norm is unclear, +.008 (−.006 to +.022). Gated-delta is worse than softmax
+without them, by .017 (.005 to .028).
 
 Characters of Shakespeare. Softmax has a sigmoid gate and gated-delta a SiLU gate, per channel, as published. The norm
 is an RMS norm of each head. All are matched to plain softmax in their parameters. Differences below .02 nats count as
