@@ -27,7 +27,7 @@ def test_decoding_equals_attending_for_every_score(score):
 @pytest.mark.parametrize(
     "make",
     [Softmax, partial(Softmax, sink="learned", softcap=2.0), partial(Softmax, score=location), partial(Local, 70)],
-    ids=str,
+    ids=["plain", "sink and cap", "location", "window"],
 )
 def test_some_rows_at_a_time_equal_all_pairs_with_gradients(make, tokens):
     mechanism = make(length=700)
