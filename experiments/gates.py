@@ -8,8 +8,8 @@ Minutes on two cores: not measured; the records sum to 76 minutes of one core be
 Expected: nats per character, 8 seeds: softmax plain 1.884 (1.876-1.891), gate 1.882, norm 1.892, both 1.885;
 gated-delta plain 1.900 (1.895-1.906), gate 1.882, norm 1.868, both 1.872. For gated-delta the norm brings −.033 (joint
 interval −.043 to −.023), the gate −.018 (−.030 to −.007) and both −.028 (−.041 to −.015), all better. For softmax the
-gate and both are the same within .02, and the norm is unclear, +.008 (−.006 to +.022). Gated-delta is worse than softmax
-without them, by .017 (.005 to .028).
+gate and both are the same within .02, and the norm is unclear, +.008 (−.006 to +.022). Without them, gated-delta is
+worse than softmax, by .017 (.005 to .028).
 
 Characters of Shakespeare. Softmax has a sigmoid gate and gated-delta a SiLU gate, per channel, as published. The norm
 is an RMS norm of each head. All are matched to plain softmax in their parameters. Differences below .02 nats count as
