@@ -8,7 +8,9 @@ It needs jax-linear-attention, that is Python 3.12 and jax 0.11.2. One example, 
 of mamba), float32, chunks of 64 tokens on the other side; ours chooses its own. The pass is the outputs and the
 gradients of every array. Before anything is timed, both outputs must agree within 1e-3 of the largest value.
 
-Expected: not measured yet on a quiet machine.
+Expected: missed for one gate per head. On two quiet cores of an EPYC cloud machine, jax 0.11.2, `--repeat 5`: lightning
+and ssd take 16.8 and 17.3 ms at 1,024 tokens and 88.2 and 88.8 at 4,096, theirs 1.02 and 1.16 times as long. Both
+compute the same products of 64 × 64 × 64. The others are not measured yet in quiet.
 """
 
 from dataclasses import replace
