@@ -152,7 +152,7 @@ class PatternSoftmax(Pairwise):
         return self._with_sink(y, norm, learned.get("sink")).astype(v.dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
-        """Attends causally with all pairs at once, or by blocks."""
+        """Attends causally with all pairs of some rows at once, or by blocks."""
         order = np.arange(q.shape[0], dtype=np.int32)
         if self.block is None:
             parts = np.array_split(order, min(PARTS, max(1, len(order) // ROWS)))
