@@ -9,6 +9,7 @@ import reprlib
 import sys
 from abc import ABCMeta
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from itertools import pairwise
 from textwrap import dedent, indent
 from types import FunctionType
@@ -50,6 +51,7 @@ def field_documentation(kind: type) -> dict[str, str]:
     return {field.name: found.get(field.name, "") for field in fields(kind)}
 
 
+@cache
 def _below_fields(kind: type) -> dict[str, str]:
     """Returns the strings directly below the fields in the body of one class. Empty without its source."""
     try:

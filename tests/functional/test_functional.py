@@ -188,8 +188,8 @@ def test_an_array_of_biases_counts_rows_where_positions_skip_padding(x64):
     bias = np.random.default_rng(2).standard_normal((B, H, T, T))
     keep = np.array([[0, 0, 1, 1, 1, 1, 1], [1, 1, 0, 1, 1, 1, 1]], bool)
     mask = np.tril(np.ones((T, T), bool)) & keep[:, None, :] & keep[:, :, None]
-    wanted = attnlab.attention(q, k, v, mask=mask, bias=bias)
-    near(attnlab.attention(q, k, v, causal=True, keep=keep, bias=bias), wanted)
+    wanted = jax.jit(attnlab.attention)(q, k, v, mask=mask, bias=bias)
+    near(jax.jit(partial(attnlab.attention, causal=True))(q, k, v, keep=keep, bias=bias), wanted)
     slope = lambda q, i, j: -0.3 * jnp.abs(i[:, None] - j[None, :]).astype(q.dtype)
     array = -0.3 * np.abs(np.arange(T)[:, None] - np.arange(T))
     near(attnlab.attention(q, k, v, bias=slope), attnlab.attention(q, k, v, bias=array))
@@ -212,7 +212,7 @@ def test_learned_arrays_may_be_of_query_heads(x64):
 def test_vmap_and_bfloat16(name):
     mechanism = MECHANISMS[name]
     q, k, v, extra = draw(mechanism, dtype=np.float32)
-    run = partial(attnlab.attention, mechanism=name, causal=True)
+    run = jax.jit(partial(attnlab.attention, mechanism=name, causal=True))
     whole = run(q, k, v, **extra)
     tokens = {n: x for n, x in extra.items() if n in mechanism.tokens}
     fixed = {n: x for n, x in extra.items() if n not in mechanism.tokens}
@@ -222,7 +222,7 @@ def test_vmap_and_bfloat16(name):
     assert low.dtype == jnp.bfloat16
     near(low, whole, 0.1)
     cache = attnlab.init_cache(name, B, T, H, K, value_width=V, key_heads=G, dtype=jnp.bfloat16)
-    low, _ = attnlab.decode_step(cache, *(jnp.asarray(x, jnp.bfloat16) for x in (q, k, v)), **half)
+    low, _ = jax.jit(attnlab.decode_step)(cache, *(jnp.asarray(x, jnp.bfloat16) for x in (q, k, v)), **half)
     assert low.dtype == jnp.bfloat16
     near(low, whole, 0.1)
 

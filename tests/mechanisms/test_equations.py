@@ -458,6 +458,6 @@ def test_both_directions_refuse_what_they_cannot_do():
     with pytest.raises(NotImplementedError, match="as many queries as keys, got 4 and 6"):
         both.attend(q[:4], k, v, **extra)
     broken = np.array([0, 1, 0, 1, 2, 2], np.int32)
-    assert np.all(np.isnan(both.attend(q, k, v, Segments(broken, broken), **extra)))
+    assert np.all(np.isnan(attend(both, q, k, v, Segments(broken, broken), **extra)))
     with pytest.raises(ValueError, match="does not read the past only"):
         Bidirectional(Softmax())

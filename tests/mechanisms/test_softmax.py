@@ -104,7 +104,8 @@ def test_known_positions_beyond_the_length_are_refused_in_every_form(make):
             *map(jnp.asarray, (q, k)), jnp.ones((4, 4), bool), i=np.arange(4), j=np.arange(4) + 17, **learned
         )
     # A masked key may have a position before the first.
-    seen = mechanism.attend(q, k, v, KeyPadding(np.arange(4) > 0), i=np.arange(4), j=np.arange(4) - 1, **learned)
+    mask = KeyPadding(np.arange(4) > 0)
+    seen = jax.jit(lambda: mechanism.attend(q, k, v, mask, i=np.arange(4), j=np.arange(4) - 1, **learned))()
     assert np.isfinite(seen).all()
     for own in (None, 2):
         with pytest.raises(ValueError, match="positions 0 … 7, got a key at position 23"):

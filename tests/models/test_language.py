@@ -170,10 +170,14 @@ def test_gpt2_is_a_configuration_of_it():
     """The scores agree with an implementation of its own, and would not with another ε or with scaled embeddings."""
     tokens = np.array([9, 4, 5, 6, 1, 12, 16, 3])
     away = lambda key, x: x + 0.02 * jax.random.normal(key, x.shape, x.dtype)
-    leaves, kind = jax.tree.flatten(GPT2.create(jax.random.key(0), SHAPE))
-    leaves = map(away, jax.random.split(jax.random.key(1), len(leaves)), leaves)
-    model = jax.tree.unflatten(kind, leaves)
-    ours, theirs = model(jnp.asarray(tokens)), in_gpt2s_order(model)
+
+    @jax.jit
+    def created():
+        leaves, kind = jax.tree.flatten(GPT2.create(jax.random.key(0), SHAPE))
+        return jax.tree.unflatten(kind, map(away, jax.random.split(jax.random.key(1), len(leaves)), leaves))
+
+    model = created()
+    ours, theirs = jax.jit(lambda model: model(jnp.asarray(tokens)))(model), in_gpt2s_order(model)
     np.testing.assert_allclose(ours, gpt2(theirs, tokens, 1e-5), rtol=1e-9, atol=1e-12)
     size = np.abs(ours).max()
     assert np.abs(ours - gpt2(theirs, tokens, 1e-6)).max() > 1e-3 * size

@@ -18,15 +18,26 @@ from attnlab.tasks.base.shapes import Classes, Pairs, Tokens
 from attnlab.tasks.synthetic.recall import Recall
 from attnlab.training.config import Train
 
+from .training import filled
+
 HYBRID = read_pattern("gated-delta*2+softmax", "MECHANISMS", "model.mechanism")
 TOKENS = jnp.arange(7) % 5
 
 
 def language(**fields):
-    config = Language(width=8, heads=2, position=Position(), **({"mechanism": HYBRID, "layers": 6} | fields))
-    return config.create(jax.random.key(0), Tokens(5, 12))
+    return Language(width=8, heads=2, position=Position(), **({"mechanism": HYBRID, "layers": 6} | fields))
 
 
+def made(**fields):
+    return filled(language(**fields), Tokens(5, 12))
+
+
+@jax.jit
+def whole(model, tokens):
+    return model(tokens)
+
+
+@jax.jit
 def by_hand(model, tokens):
     """The layers applied one after the other, without a scan."""
     x = model.embed(model.target, tokens, model.target_position, np.arange(len(tokens)), None, None)
@@ -45,37 +56,36 @@ def test_a_pattern_is_written_as_it_is_read():
 
 
 def test_layers_have_the_mechanisms_of_the_pattern_in_turn():
-    layers = unstack_layers(language().decoder)
+    layers = unstack_layers(made().decoder)
     assert [layer.attention.mechanism for layer in layers] == [*HYBRID.entries, *HYBRID.entries]
 
 
 @pytest.mark.parametrize("layers", [3, 9])  # unrolled, and a loop
 @pytest.mark.parametrize("remat", [False, True])
 def test_the_scan_over_periods_is_the_layers_one_by_one(layers, remat):
-    model = language(layers=layers, remat=remat)
-    np.testing.assert_allclose(model(TOKENS), by_hand(model, TOKENS), atol=1e-5)
+    model = made(layers=layers, remat=remat)
+    np.testing.assert_allclose(whole(model, TOKENS), by_hand(model, TOKENS), atol=1e-5)
 
 
 def test_decoding_step_by_step_equals_the_whole():
-    model = language()
+    model = made()
     state, found = model.start(len(TOKENS)), []
+    step = jax.jit(lambda model, state, token: model.step(state, token))
     for token in TOKENS:
-        logits, state = model.step(state, token)
+        logits, state = step(model, state, token)
         found.append(logits)
-    np.testing.assert_allclose(jnp.stack(found), model(TOKENS), atol=1e-5)
+    np.testing.assert_allclose(np.stack(found), whole(model, TOKENS), atol=1e-5)
 
 
 def test_a_pattern_of_one_mechanism_is_that_mechanism_with_the_same_parameters():
     twice = Pattern((MECHANISMS["linear"],) * 2)
-    np.testing.assert_allclose(
-        language(mechanism=twice, layers=4)(TOKENS),
-        language(mechanism=MECHANISMS["linear"], layers=4)(TOKENS),
-        atol=1e-5,
-    )
+    both = (language(mechanism=mechanism, layers=4) for mechanism in (twice, MECHANISMS["linear"]))
+    created = lambda config: jax.jit(lambda: config.create(jax.random.key(0), Tokens(5, 12))(TOKENS))()
+    np.testing.assert_allclose(*map(created, both), atol=1e-5)
 
 
 def test_maps_of_all_layers_are_in_their_order():
-    model = language()
+    model = made()
     maps = attention_maps(model, TOKENS)["decoder"]
     assert maps.shape == (6, 2, 7, 7)
     rows = np.asarray(maps.sum(axis=-1))
@@ -85,8 +95,7 @@ def test_maps_of_all_layers_are_in_their_order():
 
 
 def test_every_layer_has_gradients():
-    model = language()
-    slopes = jax.grad(lambda model: jnp.sum(model(TOKENS) ** 2))(model)
+    slopes = jax.jit(jax.grad(lambda model: jnp.sum(model(TOKENS) ** 2)))(made())
     for layer in unstack_layers(slopes.decoder):
         assert all(np.any(np.asarray(leaf)) for leaf in jax.tree.leaves((layer.attention.q, layer.attention.v)))
 

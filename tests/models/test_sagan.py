@@ -172,15 +172,21 @@ def test_attention_maps_of_the_generator_are_its_weights(mechanism):
     (seen,) = attention_maps(model, LATENT).values()
     assert seen.shape == (1, 1, 16, 16), "4 x 4 places"
     np.testing.assert_allclose(seen.sum(axis=-1), 1, rtol=1e-5)
-    np.testing.assert_allclose(with_maps(model).outputs_and_maps(LATENT)[0], played(model, LATENT, IMAGE)[0], rtol=1e-5)
-    # The map by hand, from what the attention is given.
-    generator, _ = model.players()
-    x = generator.ups[0](relu(generator.norms[0](generator.first(LATENT[None]).reshape(2, 2, -1))))
-    x = relu(generator.norms[1](x))
-    own = generator.attention
-    places = x.reshape(-1, x.shape[-1])
-    mixed = own.o(np.asarray(seen)[0, 0] @ own.maps["v"](places)).reshape(x.shape)
-    np.testing.assert_allclose(own(x), x + own.gamma[...][0] * mixed, rtol=1e-4, atol=1e-5)
+    output = jax.jit(lambda model: with_maps(model).outputs_and_maps(LATENT)[0])(model)
+    np.testing.assert_allclose(output, played(model, LATENT, IMAGE)[0], rtol=1e-5)
+
+    @jax.jit
+    def by_hand(model, seen):
+        """The output of the attention, and the same from the map and from what the attention is given."""
+        generator, _ = model.players()
+        x = generator.ups[0](relu(generator.norms[0](generator.first(LATENT[None]).reshape(2, 2, -1))))
+        x = relu(generator.norms[1](x))
+        own = generator.attention
+        places = x.reshape(-1, x.shape[-1])
+        mixed = own.o(seen[0, 0] @ own.maps["v"](places)).reshape(x.shape)
+        return own(x), x + own.gamma[...][0] * mixed
+
+    np.testing.assert_allclose(*by_hand(model, seen), rtol=1e-4, atol=1e-5)
 
 
 def test_without_attention_there_is_no_map():

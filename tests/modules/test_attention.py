@@ -176,8 +176,9 @@ def test_extra_values_are_averaged_with_the_same_weights_under_any_padding(mecha
 def test_a_full_cache_is_refused(key_heads):
     module = Attention(jax.random.key(0), 8, 2, Softmax(), key_heads)
     x, state = jnp.ones((1, 8)), module.start(2, jnp.float32)
+    extend = jax.jit(lambda x, state, i: module.extend(x, state, i)[1])
     for t in range(2):
-        _, state = module.extend(x, state, np.array([t]))
+        state = extend(x, state, np.array([t], np.int32))
     with pytest.raises(ValueError, match="the cache has room for 2 tokens, got 3: start it with length=3 or more"):
         module.extend(x, state, np.array([2]))
 

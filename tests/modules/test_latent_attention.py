@@ -117,8 +117,9 @@ def test_the_cache_holds_the_small_vectors_only():
 
 def test_a_bias_of_positions_is_added_while_decoding_too():
     module, x = made(LAYERS["no rotation"])
-    expected, _ = module.causal(x, None, ALiBi())
-    found, _ = module.extend(x, module.start(T, x.dtype), jnp.arange(T, dtype=jnp.int32), ALiBi())
+    at = jnp.arange(T, dtype=jnp.int32)
+    expected, _ = jax.jit(lambda module, x: module.causal(x, None, ALiBi()))(module, x)
+    found, _ = jax.jit(lambda module, x: module.extend(x, module.start(T, x.dtype), at, ALiBi()))(module, x)
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
@@ -128,7 +129,7 @@ def test_models_have_it_in_some_layers_and_for_other_sequences():
     with pytest.raises(ValueError, match=r"^model.attention in layer 1: latent attention needs softmax with products"):
         Language(width=32, heads=2, layers=2, mechanism=mechanism, attention=layers)
     config = Language(width=8, heads=2, layers=4, attention=LAYERS["default"], position=Rotary(), dtype="float64")
-    model = randomised(config.create(jax.random.key(0), Tokens(5, 12)))
+    model = randomised(jax.jit(lambda: config.create(jax.random.key(0), Tokens(5, 12)))())
     tokens = jnp.arange(9) % 5
     state, found = model.start(9), []
     step = jax.jit(lambda model, state, token: model.step(state, token))
@@ -138,8 +139,8 @@ def test_models_have_it_in_some_layers_and_for_other_sequences():
     np.testing.assert_allclose(jnp.stack(found), jax.jit(lambda m: m(tokens))(model), atol=1e-10)
     both = Transformer(width=8, heads=2, layers=1, attention=LAYERS["no rotation"], dtype="float64")
     keep = KeyPadding(jnp.ones(9, bool)).keep
-    network = both.create(jax.random.key(0), Pairs(5, 5, 9, 9))
-    assert np.isfinite(network(tokens, tokens, keep, keep)).all()
+    created = lambda: both.create(jax.random.key(0), Pairs(5, 5, 9, 9))
+    assert np.isfinite(jax.jit(lambda: created()(tokens, tokens, keep, keep))()).all()
 
 
 @pytest.mark.parametrize(
@@ -171,10 +172,10 @@ def test_values_of_the_first_layer_are_its_own():
 
 def test_reading_another_sequence_is_attending_to_its_keys_and_values():
     module, x = made(LAYERS["no rotation"])
-    found, _ = module.attend(x[:3], x, Causal())
-    expected, _ = module.causal(x[:3])
-    last, _ = module.attend(x[-1:], x)
-    np.testing.assert_allclose(last[0], module.causal(x)[0][-1], atol=1e-12)
+    attend = jax.jit(lambda module, *x: module.attend(*x)[0])
+    causal = jax.jit(lambda module, x: module.causal(x)[0])
+    found, expected = attend(module, x[:3], x, Causal()), causal(module, x[:3])
+    np.testing.assert_allclose(attend(module, x[-1:], x)[0], causal(module, x)[-1], atol=1e-12)
     assert np.abs(found - expected).max() > 1e-3  # aligned at the ends: more keys are seen
 
 

@@ -342,7 +342,7 @@ def test_norms_stand_where_they_are_asked_for(first, output, parallel):
     config = Language(width=8, heads=2, layers=1, norm_first=first, norm_output=output, parallel=parallel)
     x = jax.random.normal(jax.random.key(1), (T, D))
     layer, found = first_block(config, x)
-    attention = lambda x: np.asarray(layer.attention.causal(jnp.asarray(x))[0])
+    attention = lambda x: np.asarray(jax.jit(lambda x: layer.attention.causal(x)[0])(x))
     forward = lambda x: dense(layer.feedforward.outer, np.maximum(dense(layer.feedforward.inner, x), 0))
 
     def around(residual, f, x):
@@ -493,7 +493,7 @@ def test_layers_with_key_heads_of_their_own_stand_beside_others():
 def test_the_own_value_is_excluded_in_half_precision_too(scale):
     module = Attention(jax.random.key(0), D, 2, Softmax(), layer=MultiHead(exclude_self=True, skip=True))
     x = scale * jax.random.normal(jax.random.key(1), (T, D), jnp.float16)
-    value, slope = jax.value_and_grad(lambda x: jnp.sum(module.causal(x)[0].astype(jnp.float32)))(x)
+    value, slope = jax.jit(jax.value_and_grad(lambda x: jnp.sum(module.causal(x)[0].astype(jnp.float32))))(x)
     assert np.isfinite(value)
     assert np.isfinite(slope).all()
 

@@ -17,7 +17,7 @@ def test_differences_are_exact_to_rounding_after_a_large_sum():
     x = -np.abs(np.random.default_rng(0).normal(size=T)).astype(np.float32)
     x[0] = -1e6  # a plain float32 sum after it has an error of 0.06
     rows, columns = np.arange(T - 8, T), np.arange(T - 40, T - 8)
-    found = precise_cumsum(jnp.asarray(x)).difference(rows, columns)
+    found = jax.jit(lambda x: precise_cumsum(x).difference(rows, columns))(x)
     exact = [[math.fsum(x[j + 1 : i + 1].astype(float)) for j in columns] for i in rows]
     np.testing.assert_allclose(found, exact, rtol=5e-6)
 
@@ -25,7 +25,7 @@ def test_differences_are_exact_to_rounding_after_a_large_sum():
 def test_the_gradient_of_a_difference_is_one_between_its_ends_and_zero_elsewhere():
     x = jnp.asarray(np.random.default_rng(0).normal(size=30), jnp.float32)
     place = lambda n: jnp.array([n])
-    slope = jax.grad(lambda x: precise_cumsum(x).difference(place(20), place(7))[0, 0])(x)
+    slope = jax.jit(jax.grad(lambda x: precise_cumsum(x).difference(place(20), place(7))[0, 0]))(x)
     np.testing.assert_array_equal(slope, np.where((np.arange(30) > 7) & (np.arange(30) <= 20), 1, 0))
 
 

@@ -65,8 +65,8 @@ SPARED = {
 def lanes(create, train):
     """Two lanes with no array at zero, after one step at a gradient of zero; what they were before."""
     begin = partial(lane.start, create, train)
-    state = jax.vmap(begin)(jnp.arange(2, dtype=jnp.uint32), jnp.full(2, RATE))
-    before = jax.tree.map(lambda x: x + 1, state.model)
+    state = jax.jit(jax.vmap(begin))(jnp.arange(2, dtype=jnp.uint32), jnp.full(2, RATE))
+    before = jax.jit(lambda model: jax.tree.map(lambda x: x + 1, model))(state.model)
     loss = lambda model, batch, key: (0.0 * sum(jnp.sum(x) for x in jax.tree.leaves(model)), {})
     step = jax.jit(jax.vmap(partial(lane.step, loss, train), (0, None)))
     after, _ = step(replace(state, model=before), {})

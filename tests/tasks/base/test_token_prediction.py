@@ -38,7 +38,7 @@ def test_the_loss_is_the_cross_entropy_of_the_logits(name, monkeypatch):
         problem, config = Reverse(symbols=5, train_longest=6, longest=6).load(), PAIRS[name]
     else:
         problem, config = Recall(vocabulary=8, pairs=2, queries=2, length=12).load(), LINES[name]
-    model = config.create(jax.random.key(0), problem.shape)
+    model = jax.jit(lambda: config.create(jax.random.key(0), problem.shape))()
     problem.smoothing = 0.1
     batch = problem.batch(0, 0, 4)
     inputs, answers, scored = problem.targets(batch)
@@ -49,10 +49,11 @@ def test_the_loss_is_the_cross_entropy_of_the_logits(name, monkeypatch):
         right = jnp.argmax(logits, axis=-1) == answers
         return jnp.mean(optax.softmax_cross_entropy(logits, smooth), where=scored), jnp.mean(right, where=scored)
 
-    (ours, metrics), slopes = nnx.value_and_grad(lambda model: problem.loss(model, batch, None), has_aux=True)(model)
-    plainly, _ = problem.loss(lambda *inputs, key: model(*inputs, key), batch, None)  # a model of logits alone
+    loss = lambda model: problem.loss(model, batch, None)
+    (ours, metrics), slopes = jax.jit(nnx.value_and_grad(loss, has_aux=True))(model)
+    plainly, _ = jax.jit(lambda model: loss(lambda *inputs, key: model(*inputs, key)))(model)  # one of logits alone
     np.testing.assert_allclose(plainly, ours, rtol=1e-5)
-    (theirs, accuracy), plain = nnx.value_and_grad(expected, has_aux=True)(model)
+    (theirs, accuracy), plain = jax.jit(nnx.value_and_grad(expected, has_aux=True))(model)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     np.testing.assert_allclose(list(metrics.values()), [accuracy], rtol=1e-6)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-6), slopes, plain)

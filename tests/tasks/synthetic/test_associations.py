@@ -4,6 +4,7 @@ import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.tasks.synthetic.associations import Associations, AssociationShape
+from tests.tasks.compiled import answered, lost
 
 ONCE = Associations(keys=7, examined=25)
 TWICE = Associations(keys=7, length=14, examined=25, examined_length=9)
@@ -86,10 +87,10 @@ def test_evaluation_queries_every_key_once(problem):
 
 def test_loss_is_0_for_an_oracle_and_half_for_zeros(problem):
     for model, loss, accuracy in ((oracle, 0.0, 1.0), (nobody, 0.5, None)):
-        answers = [problem.answer(model, batch) for batch in problem.eval_batches("test")]
+        answers = answered(problem, model, "test")
         score = problem.score("test", answers)
         assert score["loss"] == pytest.approx(loss, abs=1e-7)
-        value, _ = problem.loss(model, problem.batch(0, 0, 6), None)
+        value, _ = lost(problem, model, problem.batch(0, 0, 6))
         assert float(value) == pytest.approx(loss, abs=1e-6)
         assert accuracy is None or score["accuracy"] == accuracy
 

@@ -5,6 +5,7 @@ import pytest
 from attnlab.data.io.files import DataError
 from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.synthetic.group_words import S3, S5, GroupWords, ModularSum, Parity
+from tests.tasks.compiled import answered, lost
 
 SMALL = {"length": 8, "tested": (8, 20), "valid_examples": 10, "test_examples": 150}
 
@@ -20,11 +21,11 @@ def adder(n):
 def test_cyclic_groups_are_sums(task, n):
     problem = task.load()
     assert problem.shape == Tokens(n, 20)
-    loss, metrics = problem.loss(lambda *given, key: 50 * adder(n)(*given), problem.batch(0, 0, 16), None)
+    loss, metrics = lost(problem, lambda *given, key: 50 * adder(n)(*given), problem.batch(0, 0, 16))
     assert float(loss) < 1e-6
     assert metrics == {"token_accuracy": 1.0}
     for part in ("valid", "test"):
-        answers = [problem.answer(adder(n), batch) for batch in problem.eval_batches(part)]
+        answers = answered(problem, adder(n), part)
         assert set(problem.score(part, answers).values()) == {1.0}
     assert problem.format_answer(problem.answer(adder(n), problem.encode_prompt("1 0 1 1"))) == str(3 % n)
 

@@ -6,6 +6,7 @@ import pytest
 
 from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.synthetic.needle import Needle
+from tests.tasks.compiled import answered
 
 ONE = Needle(length=40, tested=(40, 90), valid_examples=20, test_examples=150)
 MANY = Needle(length=70, tested=(70,), needles=4, keys=4, depths=3, valid_examples=20, test_examples=60)
@@ -68,7 +69,7 @@ def test_no_sentence_of_training_is_tested(problem):
 
 def test_accuracy_by_length_and_by_depth(problem):
     task = problem.task
-    answers = [problem.answer(oracle(problem), batch) for batch in problem.eval_batches("test")]
+    answers = answered(problem, oracle(problem), "test")
     scores = problem.score("test", answers)
     depths = [round(100 * n / (task.depths - 1)) for n in range(task.depths)]
     names = {"accuracy", *(f"accuracy_at_depth.{depth}" for depth in depths)}
@@ -88,7 +89,7 @@ def test_accuracy_by_length_and_by_depth(problem):
         "accuracy", f"accuracy.{task.tested[0]}", second, f"{second}.{task.tested[0]}",
     }  # fmt: skip
     assert problem.declared(second).higher
-    answers = [problem.answer(oracle(problem), batch) for batch in problem.eval_batches("valid")]
+    answers = answered(problem, oracle(problem), "valid")
     assert problem.score("valid", answers) == {"accuracy": 1.0}
 
 

@@ -5,6 +5,7 @@ import pytest
 from attnlab.data.io.files import DataError
 from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.synthetic.recall import Recall
+from tests.tasks.compiled import answered, lost
 
 ONE = Recall(vocabulary=8, pairs=9, queries=1, valid_examples=30, test_examples=300)
 MANY = Recall(vocabulary=20, pairs=4, queries=3, length=16, valid_examples=30, test_examples=300)
@@ -67,12 +68,12 @@ def test_only_training_scores_repeated_keys(problem):
 
 
 def test_accuracy_of_an_oracle_and_of_a_constant(problem):
-    answers = [problem.answer(oracle, batch) for batch in problem.eval_batches("test")]
+    answers = answered(problem, oracle, "test")
     assert problem.score("test", answers) == {"accuracy": 1.0}
-    _, metrics = problem.loss(oracle, problem.batch(0, 0, 8), None)
+    _, metrics = lost(problem, oracle, problem.batch(0, 0, 8))
     assert float(metrics["accuracy"]) == 1.0
     constant = lambda tokens, keep, key=None: jnp.eye(21)[jnp.full(tokens.shape, problem.task.vocabulary)]
-    answers = [problem.answer(constant, batch) for batch in problem.eval_batches("test")]
+    answers = answered(problem, constant, "test")
     assert abs(problem.score("test", answers)["accuracy"] - 1 / half(problem)) < 0.12
 
 
@@ -91,7 +92,7 @@ def test_accuracy_by_distance():
     assert problem.score("test", [{"tokens": said}]) == {
         "accuracy": 0.75, "accuracy.2": 1.0, "accuracy.4": pytest.approx(2 / 3),
     }  # fmt: skip
-    answers = [problem.answer(oracle, batch) for batch in problem.eval_batches("valid")]
+    answers = answered(problem, oracle, "valid")
     assert set(problem.score("valid", answers)) == {"accuracy"}
 
 

@@ -96,10 +96,10 @@ def test_the_length_includes_source_marks(marks, letters, model):
         problem = copying("a" * count, source_marks=marks)
         assert problem.shape.source_length == width
         assert problem.source_room == width - 4 + letters
-        network = model.create(jax.random.key(0), problem.shape)
+        network = jax.jit(lambda problem=problem: model.create(jax.random.key(0), problem.shape))()
+        scores = jax.jit(lambda network, batch, problem=problem: problem.answers(network, batch, Greedy())["scores"])
         for text in ("a" * count, "a" * problem.source_room):
-            answers = problem.answers(network, problem.encode_prompt(text), Greedy())
-            assert np.isfinite(answers["scores"]).all()
+            assert np.isfinite(scores(network, problem.encode_prompt(text))).all()
         more = problem.source_room + 1
         with pytest.raises(DataError, match=f"has {more} tokens, but the model reads at most {more - 1}$"):
             problem.encode_prompt("a" * more)
@@ -109,9 +109,14 @@ def test_the_length_includes_source_marks(marks, letters, model):
 def test_without_positions_only_a_mark_distinguishes_a_repeated_word(marks, same):
     """Softmax averages: over "ab" and "abab" alike without a mark; END is a third of the one, a fifth of the other."""
     problem = copying("ab", "abab", source_marks=marks)
-    network = Transformer(**TINY, position=POSITIONS["none"]).create(jax.random.key(0), problem.shape)
-    sources = [jnp.asarray(problem.encode_prompt(text)["source"][0]) for text in ("ab", "abab")]
-    once, twice = (network(source, jnp.array([1, 3]), source > 0, jnp.array([True, True])) for source in sources)
+    config = Transformer(**TINY, position=POSITIONS["none"])
+
+    @jax.jit
+    def scores(source):
+        network = config.create(jax.random.key(0), problem.shape)
+        return network(source, jnp.array([1, 3]), source > 0, jnp.array([True, True]))
+
+    once, twice = (scores(problem.encode_prompt(text)["source"][0]) for text in ("ab", "abab"))
     assert np.allclose(once, twice, atol=1e-5) == same
 
 

@@ -18,6 +18,7 @@ from attnlab.models import Language
 from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.text.continuation import LanguageModelData
 from attnlab.tasks.text.text import Shakespeare, Text
+from tests.tasks.compiled import answered, lost
 
 PARTS = {"train": "to be or not to be\r\nthat is it " * 4, "valid": "to be, or not to bee", "test": "that is not it"}
 KEYS = jax.random.split(jax.random.key(0), 1)
@@ -77,11 +78,11 @@ def test_evaluation_scores_every_symbol_but_the_first(problem):
 def test_scores_are_the_likelihood_of_the_text(problem):
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
     for limit in (None, 2):
-        answers = [problem.answer(even, batch) for batch in problem.eval_batches("valid", limit)]
+        answers = answered(problem, even, "valid", limit)
         found = problem.score("valid", answers, limit)
         assert math.isclose(found["nats_per_character"], math.log(problem.shape.vocabulary), rel_tol=1e-6)
         assert math.isclose(found["perplexity"], problem.shape.vocabulary, rel_tol=1e-5)
-    loss, _ = problem.loss(even, problem.batch(0, 0, 4), None)
+    loss, _ = lost(problem, even, problem.batch(0, 0, 4))
     assert math.isclose(loss, math.log(problem.shape.vocabulary), rel_tol=1e-6)
 
 
@@ -90,7 +91,7 @@ def test_positions_after_the_end_are_not_scored():
     problem = LanguageModelData(parts, Characters(), 8)
     model = Cycle(problem.shape.vocabulary)
     for part in ("valid", "test"):
-        answers = [problem.answer(model, batch) for batch in problem.eval_batches(part)]
+        answers = answered(problem, model, part)
         assert problem.score(part, answers) == pytest.approx(
             {"nats_per_character": 0.0, "perplexity": 1.0, "accuracy": 1.0}, abs=1e-6
         )
@@ -141,7 +142,7 @@ def test_nats_are_per_character_for_all_units(units):
     parts = dict.fromkeys(("train", "valid", "test"), "the cat é the cat é the cat " * 9)
     problem = LanguageModelData(parts, units, 8)
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
-    answers = [problem.answer(even, batch) for batch in problem.eval_batches("test")]
+    answers = answered(problem, even, "test")
     asked = sum(int(batch["asked"].sum()) for batch in problem.eval_batches("test"))
     found = problem.score("test", answers)["nats_per_character"]
     # The first symbol is given, so that up to one word of the text is not foretold.
@@ -182,7 +183,7 @@ def test_unknown_symbols_are_reported_and_excluded_from_the_loss(units, lost, wh
     told = f"test: {lost} symbols do not occur in training and are left out: {which}"
     assert problem.notes == ((told,) if lost else ())
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
-    found = problem.score("test", [problem.answer(even, batch) for batch in problem.eval_batches("test")])
+    found = problem.score("test", answered(problem, even, "test"))
     asked = np.concatenate([batch["answers"][batch["asked"]] for batch in problem.eval_batches("test")])
     nats = len(asked) * math.log(problem.shape.vocabulary)
     if isinstance(units, Words):
@@ -248,7 +249,8 @@ def test_prompt_is_continued():
     parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
     problem = LanguageModelData(parts, Characters(), 12)
     model = Cycle(problem.shape.vocabulary)
-    answer = lambda text, decoder: problem.answers(model, problem.encode_prompt(text), decoder, KEYS)
+    run = jax.jit(lambda batch, decoder: problem.answers(model, batch, decoder, KEYS), static_argnums=1)
+    answer = lambda text, decoder: run(problem.encode_prompt(text), decoder)
     for decoder in (Greedy(), Beam(2, best=1), Sample()):
         tokens = answer("bcd", decoder)["tokens"]
         assert tokens.shape == (1, 1, 10)
@@ -268,11 +270,13 @@ def test_reserved_symbols_are_never_sampled():
 
 def test_continuation_agrees_with_scores():
     problem = LanguageModelData(PARTS, Characters(), 8)
-    model = Language(width=8, heads=2, layers=1, mechanism=Linear()).create(jax.random.key(1), problem.shape)
+    config = Language(width=8, heads=2, layers=1, mechanism=Linear())
+    model = jax.jit(lambda: config.create(jax.random.key(1), problem.shape))()
     prompt = problem.encode_prompt("to be")["source"]
-    said = problem.answers(model, {"source": prompt[:, -4:]}, Greedy())["tokens"][0, 0].tolist()
+    answer = jax.jit(lambda model, source: problem.answers(model, {"source": source}, Greedy())["tokens"][0, 0])
+    said = answer(model, prompt[:, -4:]).tolist()
     whole = [*prompt[0, -4:].tolist(), *said]
-    scores = model(jnp.array(whole[:-1]), jnp.ones(len(whole) - 1, bool))
+    scores = jax.jit(lambda model, tokens: model(tokens, tokens >= 0))(model, jnp.array(whole[:-1]))
     # Marks are never written.
     assert whole[4:] == (3 + jnp.argmax(scores[3:, 3:], axis=1)).tolist()
 
