@@ -30,7 +30,6 @@ the wide step, before rows of causal softmax were computed in parts: linear maps
 softmax 39, other elementwise passes 27, sums over features 23, copies 3.
 """
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -38,67 +37,24 @@ import jax
 import numpy as np
 
 from attnlab.analysis.measure import Program, quartiles, timed, times_faster
+from attnlab.bench.language_steps import BETAS, CLIP, DECAY, RATE, Size, language_steps, random_symbols
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Language
 from attnlab.modules.position import Learned
-from attnlab.tasks.base.shapes import Tokens
-from attnlab.tasks.text.continuation import LanguageModelData
-from attnlab.training.config import Train
-from attnlab.training.shapes import Steps
-from attnlab.training.trainer import DISPATCH, Trainer
-
-SYMBOLS, LAYERS, HEADS, RATE = 65, 4, 4, 1e-3
-DECAY, BETAS, CLIP = 0.1, (0.9, 0.99), 1.0
-
-
-@dataclass(frozen=True)
-class Size:
-    """A width, and the number and length of the sequences of a batch."""
-
-    width: int
-    batch: int
-    length: int
-
+from attnlab.training.trainer import DISPATCH
 
 SIZES = {"small": Size(128, 12, 64), "wide": Size(256, 8, 256), "long": Size(128, 4, 512)}
-
-
-class Noise(LanguageModelData):
-    """Sequences of random symbols: the loss of every language model, and no data."""
-
-    def __init__(self, length: int):
-        self.shape = Tokens(SYMBOLS, length)
-        self.smoothing = 0.0
-
-
-def symbols(size: Size) -> np.ndarray:
-    """Sequences with the symbol after each of them, [8 B T+1]."""
-    return np.random.default_rng(0).integers(3, SYMBOLS, (DISPATCH, size.batch, size.length + 1), dtype=np.int32)
 
 
 def ours(size: Size, mechanism: str) -> Program:
     """Eight steps of one lane."""
     config = Language(
-        width=size.width, heads=HEADS, layers=LAYERS, feedforward=4 * size.width, mechanism=MECHANISMS[mechanism],
-        position=Learned(length=size.length), activation="gelu", tied=True, biases=False,
+        width=size.width, heads=size.heads, layers=size.layers, feedforward=4 * size.width,
+        mechanism=MECHANISMS[mechanism], position=Learned(length=size.length), activation="gelu", tied=True,
+        biases=False,
     )  # fmt: skip
-    problem, drawn = Noise(size.length), symbols(size)
-    train = Train(
-        steps=10**6, batch_size=size.batch, learning_rate=RATE, schedule="constant", warmup=0, clip=CLIP, seeds=1,
-        weight_decay=DECAY, beta1=BETAS[0], beta2=BETAS[1],
-    )  # fmt: skip
-    trainer = Trainer(lambda key: config.create(key, problem.shape), problem, train)
-    arrays = {"tokens": drawn[:, :, :-1], "answers": drawn[:, :, 1:], "asked": np.ones(drawn[:, :, 1:].shape, bool)}
-    shapes = {name: x.shape[1:] for name, x in arrays.items()}
-    batches = Steps({name: x[:, None] for name, x in arrays.items()}, np.zeros(DISPATCH, np.int32), (shapes,))
-    held = [trainer.start()]
-
-    def run():
-        held[0], metrics = trainer.advance(held[0], batches, DISPATCH)
-        return jax.block_until_ready(metrics["loss"])
-
-    return Program(run, lambda: run()[-1])
+    return language_steps(config, size)
 
 
 def products(size: Size) -> Program:
@@ -113,7 +69,7 @@ def products(size: Size) -> Program:
         return [(x @ w, y @ w.T, x.T @ y) for x, w, y in maps]
 
     def run():
-        for _ in range(LAYERS * DISPATCH):
+        for _ in range(size.layers * DISPATCH):
             found = jax.block_until_ready(layer(maps))
         return found
 
@@ -135,7 +91,7 @@ def torchs(size: Size, compiled: bool) -> Program:
 
         def forward(self, x):
             B, T, D = x.shape
-            q, k, v = (y.view(B, T, HEADS, -1).transpose(1, 2) for y in self.heads(self.before(x)).split(D, dim=2))
+            q, k, v = (y.view(B, T, size.heads, -1).transpose(1, 2) for y in self.heads(self.before(x)).split(D, dim=2))
             mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.mix(mixed.transpose(1, 2).reshape(B, T, D))
             return x + self.narrow(functional.gelu(self.wide(self.between(x))))
@@ -143,8 +99,8 @@ def torchs(size: Size, compiled: bool) -> Program:
     class Network(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embedding, self.places = nn.Embedding(SYMBOLS, size.width), nn.Embedding(size.length, size.width)
-            self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
+            self.embedding, self.places = nn.Embedding(size.symbols, size.width), nn.Embedding(size.length, size.width)
+            self.blocks = nn.ModuleList(Block() for _ in range(size.layers))
             self.last = nn.LayerNorm(size.width, bias=False)
             for table in (self.embedding, self.places):
                 nn.init.normal_(table.weight, std=0.02)
@@ -154,7 +110,7 @@ def torchs(size: Size, compiled: bool) -> Program:
             for block in self.blocks:
                 x = block(x)
             scores = self.last(x) @ self.embedding.weight.T
-            return functional.cross_entropy(scores.view(-1, SYMBOLS), answers.reshape(-1))
+            return functional.cross_entropy(scores.view(-1, size.symbols), answers.reshape(-1))
 
     network = Network().train()
     matrices = [x for x in network.parameters() if x.dim() > 1]
@@ -162,7 +118,7 @@ def torchs(size: Size, compiled: bool) -> Program:
     groups = [{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}]
     adam = torch.optim.AdamW(groups, RATE, BETAS)
     loss_of = torch.compile(network) if compiled else network
-    drawn = torch.from_numpy(symbols(size).astype(np.int64))
+    drawn = torch.from_numpy(random_symbols(size).astype(np.int64))
 
     def run():
         for n in range(DISPATCH):
