@@ -52,7 +52,8 @@ def attention_maps(model: MappedModel, *inputs: Array | np.ndarray | None) -> di
       *inputs: inputs of the model, without a batch axis.
 
     Returns:
-      {name of the attention, for example "encoder": maps [L H T S]}.
+      {name of the attention, for example "encoder": maps [L H T S]}. If the layers have different numbers of heads, H
+      is the least common multiple of these, and each head of a layer appears H / (its number of heads) times in a row.
     """
     return observations(weights, model, *inputs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -75,11 +76,12 @@ def first_values(
 
 
 def _stacked(*each: Array) -> Array:
-    """Stack what the layers of a period return. Raises ValueError if their numbers of heads differ."""
-    if len(shapes := {one.shape for one in each}) > 1:
-        found = " and ".join(map(str, sorted(shapes)))
-        raise ValueError(f"attention maps need layers with the same number of heads, got maps of shapes {found}")
-    return jnp.stack(each)
+    """Stack what the layers of a period return. If their numbers of heads differ, heads are repeated, so that they fit.
+
+    The result then has the least common multiple of these numbers as its number of heads. Means over heads stay.
+    """
+    heads = math.lcm(*(len(one) for one in each))
+    return jnp.stack([jnp.repeat(one, heads // len(one), axis=0) for one in each])
 
 
 SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost more than it saves

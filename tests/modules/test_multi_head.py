@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import attention_maps
+from attnlab.analysis.maps import attention_maps, with_maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Classifier, Detr, Language, Transformer
 from attnlab.modules.attention import Attention
 from attnlab.modules.dense import Dense
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.position import ALiBi, Position, Rotary, Shaw, Sinusoidal
+from attnlab.modules.stack import unstack_layers
 from attnlab.ops.mask import Causal
 from attnlab.pattern import Pattern
 from attnlab.tasks.base.shapes import Classes, Tokens
@@ -498,7 +499,16 @@ def test_the_own_value_is_excluded_in_half_precision_too(scale):
     assert np.isfinite(slope).all()
 
 
-def test_maps_of_layers_with_other_numbers_of_heads_are_refused():
+def test_maps_of_a_layer_with_fewer_heads_are_repeated():
     model = language(attention=Pattern((MultiHead(value_heads=4), MultiHead())))
-    with pytest.raises(ValueError, match="attention maps need layers with the same number of heads"):
-        attention_maps(model, TOKENS)
+    maps = attention_maps(model, TOKENS)["decoder"]
+    many, few = (layer.attention.heads for layer in unstack_layers(model.decoder)[:2])
+    assert (many, few, maps.shape[1]) == (4, 2, 4)
+    np.testing.assert_array_equal(maps[1::2, 0::2], maps[1::2, 1::2])
+    assert np.abs(maps[1::2, 0] - maps[1::2, 2]).max() > 1e-3
+    # Those of the layers alone.
+    x = model.embed(model.target, TOKENS, model.target_position, np.arange(len(TOKENS)), None, None)
+    for n, layer in enumerate(unstack_layers(with_maps(model).decoder)):
+        x, seen = layer(x, None, model.target_position)
+        (alone,) = seen.values()
+        np.testing.assert_allclose(maps[n, :: 4 // len(alone)], alone, atol=1e-12)

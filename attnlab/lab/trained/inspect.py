@@ -18,6 +18,7 @@ from attnlab.lab.trained.example import TeacherForcedExample, attentions, axis, 
 from attnlab.lab.trained.history import history
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
+from attnlab.models.config import StackConfig
 from attnlab.pattern import period
 from attnlab.tasks.base.text_interface import Batch
 
@@ -73,12 +74,23 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
         "answer": example.answer,
         "step": found.step,
         "steps": found.experiment.train.steps,
-        "notes": [*unfinished(run, found, training[-1]["step"]), *notes],
+        "notes": [*unfinished(run, found, training[-1]["step"]), *notes, *_repeated(found.experiment.model)],
         "examples": len(next(iter(batch.values()))),
         "attentions": attentions,
         "training": training,
         "distance": None if other is None else _distance(run, found, example, other),
     }
+
+
+def _repeated(config: object) -> list[str]:
+    """Return a note if the layers have different numbers of heads, so that `attention_maps` repeats some."""
+    if not isinstance(config, StackConfig):
+        return []
+    counts = [layer.mechanism_heads or config.heads for layer in period(config.attention)]
+    if len(set(counts)) < 2:
+        return []
+    listed = " and ".join(map(str, counts))
+    return [f"layers have {listed} heads in turn; each head of a layer with fewer is listed several times"]
 
 
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:

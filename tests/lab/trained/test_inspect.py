@@ -17,13 +17,15 @@ from attnlab.data.text.vocabulary import END
 from attnlab.lab.study.study import change
 from attnlab.lab.trained.decoding import Answer, DivergedError
 from attnlab.lab.trained.example import forced
-from attnlab.lab.trained.inspect import _distance, inspect
+from attnlab.lab.trained.inspect import _distance, _repeated, inspect
 from attnlab.lab.trained.load import Trained, trained
 from attnlab.lab.trained.snapshot import snapshot
 from attnlab.mechanisms import Linear
 from attnlab.models import Language, Transformer
 from attnlab.models.detr import Detr
 from attnlab.models.seq2seq import Seq2Seq
+from attnlab.modules.multi_head import MultiHead
+from attnlab.pattern import Pattern
 from attnlab.storage.json_file import dumps
 from attnlab.tasks import Associations, Recall
 from attnlab.tasks.text.continuation import LanguageModelData
@@ -227,6 +229,15 @@ def test_maps_of_other_numbers_of_heads_are_named_and_the_rest_compared(runs, mo
         ValueError, match=r"has no maps of the same shape as .*one: encoder is not compared: layers × heads are 1 × 2 "
     ):
         _distance(runs[0], first, None, runs[1])
+
+
+def test_layers_with_different_numbers_of_heads_are_noted():
+    layers = Pattern((MultiHead(value_heads=4), MultiHead()))
+    assert _repeated(Language(width=8, heads=2, layers=2, attention=layers)) == [
+        "layers have 4 and 2 heads in turn; each head of a layer with fewer is listed several times"
+    ]
+    for config in (Language(width=8, heads=2, layers=2), Seq2Seq(), object()):
+        assert _repeated(config) == []
 
 
 # One example.
