@@ -8,18 +8,18 @@ Command: attnlab run experiments/hybrid_ratio.py
          attnlab run experiments/hybrid_ratio.py model.width=64 --out runs/wide
 Minutes on two cores: not measured; with 3 seeds and two rates the records sum to 100 minutes of one core while other
 programs ran (AMD EPYC).
-Expected: not measured yet with 6 seeds. With 3 seeds, each at the better of the rates .003 and .01, accuracy after 1,000
-steps: one softmax layer in eight recalls all (100.0%) in the middle and at the end of the stack, and nothing (14.0%) at
-its beginning, before any layer that looks one token back. 1 in 4 and 1 in 2 recall 99.96 to 100% at every place.
-Gated-delta in every layer stays at 14.3% (14.0-14.4). Softmax in every layer has .67, .14 and .14 in its seeds: nothing
-but attention looks one token back for it, and it needs more steps. The two clusters of its seeds make all these verdicts
-unclear with 3 seeds. Naming the most frequent value is right in 15%. The text is not measured yet.
+Expected: not measured yet with 6 seeds. With 3 seeds, each at the better of the rates .003 and .01, accuracy after
+1,000 steps: one softmax layer in eight recalls all (100.0%) in the middle and at the end of the stack, and nothing
+(14.0%) at its beginning, before any layer that looks one token back. 1 in 4 and 1 in 2 recall 99.96 to 100% at every
+place. Gated-delta in every layer stays at 14.3% (14.0-14.4). Softmax in every layer has .67, .14 and .14 in its seeds:
+nothing but attention looks one token back for it, and it needs more steps. The two clusters of its seeds make all
+these verdicts unclear with 3 seeds. Naming the most frequent value is right in 15%. The text is not measured yet.
 
 Multi-query recall of 16 pairs of 32 keys and 32 values, as in experiments/recall.py, with eight layers of width 32.
 The name of a variant gives the ratio of softmax layers, none, 1 in 8, 1 in 4, 1 in 2 or all, and the place of the
 softmax layer in its period. A period of two has no middle. Each pattern is a value of `model.mechanism`, for example
-`gated-delta*3+softmax` on the command line. All are compared with gated-delta in every layer. The same is a difference of
-less than two points.
+`gated-delta*3+softmax` on the command line. All are compared with gated-delta in every layer. The same is a difference
+of less than two points.
 """
 
 from attnlab.lab.study import Experiment, Study, over
