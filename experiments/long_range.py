@@ -27,14 +27,14 @@ Expected: accuracy, 3 seeds.
   rising.
 - Curves: windows 97.8 (97.6-98.0), better than softmax; BigBird 89.4 (80.3-98.5); softmax 76.5 (72.0-80.9); Performer
   74.0 (66.7-81.2); linear 52.6 (50.3-55.0), worse. Mechanisms with a narrow view learn such short curves first, after
-  250 steps. Softmax learns them after 1,000 and Performer after 1,750, and both are still rising.
+  250 steps. Softmax learns them after 1,000 and Performer after 1,750, still rising.
 - Pixels: windows 88.2 (84.7-91.8), better than softmax; BigBird 77.0 (69.8-84.2); Performer 68.7 (58.0-79.4); softmax
   66.6 (62.0-71.2); linear 35.3 (31.0-39.5), worse.
 - Recall: softmax, delta and gated-delta 100 in every seed, SSD 99.99, BigBird 99.0 (98.4-99.6), Performer 88.9 (67,
   99.7 and 99.98 by seed), linear 87.8 (79 to 96 by seed). None of these differs significantly from softmax. Windows
   reach 25.7 (25.0-26.5), which is worse: most pairs are outside their window.
 - Induction: all 100 in every seed, after 250 steps (linear 500), except BigBird 93.1 (87 to 97 by seed) and windows
-  51.3 (47.4-55.2), worse, both after 1,500. Without a convolution, in 1,000 steps with batches of 16, almost none
+  51.3 (47.4-55.2), worse, after 1,500. Without a convolution, in 1,000 steps with batches of 16, almost none
   learned induction: 6 to 8%, SSD 16.3 (0-56).
 Floors:
 - Lists: 15% (the most frequent digit as the only answer) and 33 (the most frequent digit for the first word).
