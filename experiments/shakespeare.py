@@ -10,7 +10,8 @@ To be measured again: the numbers of gated-delta and gated-linear. They were mea
 their authors' code.
 Expected: nats per character on the last tenth, 3 seeds: gated-delta 1.80 (1.77-1.82) is better than softmax, 1.89
 (1.87-1.91); gated-linear 1.95 (1.93-1.98) and linear 2.02 (2.00-2.05) are worse. The decoding state of softmax is 271
-kB, that of the others 66 to 68. So the claim holds, and more: the delta rule with gates is .09 ahead of softmax. With 1,000 merged pairs of characters as symbols a block of 64 spans more text, and all losses are lower: gated-delta 1.598
+kB, that of the others 66 to 68. So the claim holds, and more: the delta rule with gates is .09 ahead of softmax. With
+1,000 merged pairs of characters as symbols a block of 64 spans more text, and all losses are lower: gated-delta 1.598
 (1.598-1.599) is better than softmax, 1.679 (1.678-1.680); linear 1.708 (1.705-1.712) and gated-linear 1.882
 (1.855-1.910) are worse. Gated-linear improves least.
 

@@ -10,8 +10,7 @@ equal parameters, 113 at equal FLOPs and 126 at equal state, the last two on one
 To be measured again: the numbers of Hedgehog, delta, gated-delta, KDA and gated-linear. They were measured before these
 used the scales of their authors' code.
 Expected: nats per character on the last tenth after 700 steps, mean of 3 seeds. "The same" means a difference of less
-than .02 nats. An interpolated n-gram model of five characters
-has 1.669.
+than .02 nats. An interpolated n-gram model of five characters has 1.669.
 
 At equal parameters and the learning rate .003. Unclear: KDA 1.88 (1.84-1.92), gated-delta 1.91 (1.91-1.92), SSD 1.94,
 softmax 1.94 (1.91-1.98), fast-weight 1.97, delta 1.99, Hedgehog of exponentials 2.01, exp and Taylor 2.06, T2R 2.06,
