@@ -48,7 +48,7 @@ def pair(peer: ForeignFunction, T: int) -> dict[str, Program]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     with jax.numpy_rank_promotion("allow"):
         peers = {peer.ours.name: peer for peer in jla.functions(chunk=64) if any(x in peer.function for x in FORMS)}
         chosen = options(__doc__, [1024, 4096], 7, list(peers))

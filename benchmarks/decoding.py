@@ -121,7 +121,7 @@ def far(name: str, length: int) -> tuple[Program, int]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [64, 256, 1024, 4096], 5)
     programs = {"softmax, cached": cached("softmax"), "softmax, recomputed": recomputed("softmax"),
                 "linear, state": cached("linear")}  # fmt: skip
@@ -141,9 +141,7 @@ def main() -> None:
         states[name] = {length: size for length, (_, size) in made.items()}
         for length, values in cells[name].items():
             cost = f"{1e6 * quartiles(values).median / 8:.0f} µs"
-            print(
-                f"{name}, room for {length:>5} symbols: {cost:>8} per symbol; state {states[name][length] / 1e3:,.0f} kB"
-            )
+            print(f"{name}, length {length:>5}: {cost:>8} per symbol; state {states[name][length] / 1e3:,.0f} kB")
 
     ratio = times_faster(seconds["softmax, cached"], seconds["softmax, recomputed"])
     print(claim("share of symbols that both answer", [float((one == other).mean())], least=0.99))

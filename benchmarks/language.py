@@ -135,7 +135,7 @@ def torchs(size: Size, compiled: bool) -> Program:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [], 9, ["softmax", "linear", "gated-delta"])
     results = {}
     for name, size in SIZES.items():

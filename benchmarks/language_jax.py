@@ -183,7 +183,7 @@ PEERS = {"flax": (nanogpt, flaxs), "jax-linear-attention": (llama, jlas)}
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     known = [peer for peer in PEERS if peer == "flax" or find_spec("jla")]
     chosen = options(__doc__, [], 9)
     results: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The cost of each mechanism relative to full attention, as sequences grow (Long Range Arena, Tay et al. 2021, table 2).
+"""The cost of mechanisms relative to full attention, as sequences grow (Long Range Arena, Tay et al. 2021, table 2).
 
 Claim: none of our own. The published result is that at 4,096 tokens Performer, linear and Linformer are 5.5 to 5.7
 times faster than full attention, local 5.3, Sinkhorn 3.8, BigBird 1.1, and Reformer slower (0.8). Linear needs a ninth

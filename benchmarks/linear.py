@@ -34,7 +34,7 @@ KIN = ("retention", "lightning", "ssd", "gated-linear", "delta", "gated-delta", 
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [1024, 2048, 4096, 8192, 16384], 7)
     linear = {"linear": MECHANISMS["linear"], "product": PRODUCT}
     plan = BenchConfig(linear, chosen.lengths, masks=("causal",), repeat=chosen.repeat, peers=True)

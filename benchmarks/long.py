@@ -74,7 +74,7 @@ def experiments(length: int, names: Sequence[str]) -> dict[str, Experiment]:
             found |= matched(study, ledger).experiments
         except ValueError as error:
             found[name] = change(base, **{"model.mechanism": mechanism})
-            say(f"T={length} not of equal parameters: {error}")
+            say(f"T={length}, without equal parameters: {error}")
     return found
 
 
@@ -93,7 +93,7 @@ def grown(programs: Mapping[int, Program], repeat: int) -> Growth | None:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [1024, 2048, 4096], 3, NAMES)
     names = list(dict.fromkeys(["softmax", *chosen.mechanisms]))
     claimed = [name for name in CLAIMED if name in names]

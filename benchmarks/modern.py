@@ -78,7 +78,7 @@ def hybrids(repeat: int) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [1024, 2048, 4096, 8192], 7)
     lines = linear(chosen.lengths, chosen.repeat)
     lines += blocks([T for T in chosen.lengths if T <= 4096], min(chosen.repeat, 5))

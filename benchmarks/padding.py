@@ -22,7 +22,7 @@ MOST = 0.15
 
 
 def main() -> None:
-    """Count, print, judge."""
+    """Count, print the results and check the claim."""
     chosen = options(__doc__, [1, 2, 4, 8, Multi30k().buckets], 1)
     found: dict[str, dict[int, float]] = {}
     for source, target in (("de", "en"), ("en", "de")):

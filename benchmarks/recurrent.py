@@ -68,7 +68,7 @@ def programs(config: Any, length: int) -> dict[str, Program]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen, configs = options(__doc__, [64, 256, 1024], 15), models()
     cells: dict[str, dict[str, dict[int, list[float]]]] = {name: {"training": {}, "decoding": {}} for name in configs}
     for T in sorted(chosen.lengths):

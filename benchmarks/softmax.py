@@ -46,7 +46,7 @@ def claims(found: list[Measured]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [512, 1024, 2048, 4096, 8192], 9)
     name = "softmax-blockwise"
     plan = BenchConfig({name: MECHANISMS[name]}, chosen.lengths, masks=MASKS, repeat=chosen.repeat, peers=True)

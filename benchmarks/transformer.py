@@ -146,7 +146,7 @@ def torchs(size: Size) -> Program:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [], 7)
     results = {}
     for name, size in SIZES.items():

@@ -46,7 +46,7 @@ def noise() -> ImageData:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [64, 128], 5)
     results = {}
     for name, config in MODELS.items():
