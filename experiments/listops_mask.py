@@ -6,8 +6,8 @@ Command: attnlab run experiments/listops_mask.py --workers 2
          attnlab run experiments/listops_mask.py task.shortest=500 task.longest=2000 --out long      (its own lengths)
 Minutes on two cores: 35, while other programs ran, with jax's compilation cache (2.8 GHz Xeon).
 Expected: accuracy with the mask honoured and ignored, 3 seeds: softmax 44.0% [42.7, 45.3] and 43.4% [43.1, 43.6],
-linear 42.3% [39.8, 44.8] and 40.5% [38.9, 42.1]. With these seeds no difference is significant. Floors on such
-expressions: the most frequent digit as the only answer is right in 15 to 16%; the most frequent digit for each
+linear 42.3% [39.8, 44.8] and 40.5% [38.9, 42.1]. With these seeds no difference is significant. Reference values for
+such expressions: the most frequent digit as the only answer is right in 15 to 16%; the most frequent digit for each
 outermost operator, which is the first word, is right in 33%. So 16.13 is the score of a model that has learned nothing,
 and at this length reading the padding does not explain it.
 

@@ -36,7 +36,7 @@ Expected: accuracy, 3 seeds.
 - Induction: all 100 in every seed, after 250 steps (linear 500), except BigBird 93.1 (87 to 97 by seed) and windows
   51.3 (47.4-55.2), worse, after 1,500. Without a convolution, in 1,000 steps with batches of 16, almost none
   learned induction: 6 to 8%, SSD 16.3 (0-56).
-Floors:
+Reference values:
 - Lists: 15% (the most frequent digit as the only answer) and 33 (the most frequent digit for the first word).
 - Text: 50, and 88 by a naive Bayes of its words, whatever their order.
 - Pairs: 50, and 91 likewise.

@@ -59,8 +59,8 @@ Expected: accuracy, 3 seeds.
   (74.2-76.2), DPFP 75.1 (74.3-76.0), Performer 75.0 (73.2-76.7), softmax 74.8 (74.5-75.2), local-p 74.5 (70.9-78.1),
   BigBird 74.3 (72.4-76.2), Synthesizer 73.0 (72.5-73.6). None of these differs significantly from softmax. Linformer
   has 66.0 (65.9-66.2), which is worse.
-Floors: texts 50%, and 86.9 by a naive Bayes of their words, whatever their order; pairs 50, and 98.6 likewise, of
-20,000 each; the others as in experiments/long_range.py.
+Reference values: texts 50%, and 86.9 by a naive Bayes of their words, whatever their order; pairs 50, and 98.6
+likewise, of 20,000 each; the others as in experiments/long_range.py.
 
 All models have as many parameters as softmax on lists, within 2%. Where a task or a mechanism has more parameters of
 its own, the network is narrower. On induction and recall each mechanism has a short convolution before it. Linformer
