@@ -1,16 +1,17 @@
-"""The training pass of each linear mechanism beside the chunked form of jax-linear-attention, on the same arrays.
+"""Training passes of linear mechanisms, compared with jax-linear-attention's chunked form on the same arrays.
 
 Claim: at least twice as fast, and gated-linear and kda at least four times.
 
 Command: python benchmarks/chunked.py [--lengths T …] [--mechanisms NAME …] [--save]
 
-It needs jax-linear-attention, that is Python 3.12 and jax 0.11.2. One example, 8 heads, widths of 64 (16 for the state
-of mamba), float32, chunks of 64 tokens on the other side; ours chooses its own. The pass is the outputs and the
-gradients of every array. Before anything is timed, both outputs must agree within 1e-3 of the largest value.
+The script needs jax-linear-attention, which needs Python 3.12 and jax 0.11.2. It uses one example, 8 heads, widths of
+64 (16 for the state of mamba) and float32. jax-linear-attention uses chunks of 64 tokens; ours chooses its own. The
+pass computes the outputs and the gradients of every array. Before any measurement both outputs must agree within 1e-3
+of the largest value.
 
-Expected: missed for one gate per head. On two quiet cores of an EPYC cloud machine, jax 0.11.2, `--repeat 5`: lightning
-and ssd take 16.8 and 17.3 ms at 1,024 tokens and 88.2 and 88.8 at 4,096, theirs 1.02 and 1.16 times as long. Both
-compute the same products of 64 × 64 × 64. The others are not measured yet in quiet.
+Expected: missed for one gate per head. On two cores of an EPYC cloud machine without other load, jax 0.11.2, `--repeat
+5`: lightning and ssd take 16.8 and 17.3 ms at 1,024 tokens and 88.2 and 88.8 at 4,096, theirs 1.02 and 1.16 times as
+long. Both compute the same products of 64 × 64 × 64. The others are not measured yet without other load.
 """
 
 from dataclasses import replace
@@ -47,7 +48,7 @@ def pair(peer: ForeignFunction, T: int) -> dict[str, Program]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     with jax.numpy_rank_promotion("allow"):
         peers = {peer.ours.name: peer for peer in jla.functions(chunk=64) if any(x in peer.function for x in FORMS)}
         chosen = options(__doc__, [1024, 4096], 7, list(peers))

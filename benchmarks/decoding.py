@@ -1,23 +1,22 @@
-"""Seconds to answer a batch greedily: from the state, and recomputing everything for every symbol; and a symbol's
-cost.
+"""Seconds to decode a batch greedily, from cached states and by recomputing everything; and the cost per symbol.
 
-Claim: decoding from cached states is at least ten times faster than recomputing, for sentences as long as Multi30k's;
-a symbol costs linear attention the same after 64 symbols and after 4,096, and its state does not grow; softmax's cache
-grows by 2·K numbers a symbol, layer and head.
+Claim: decoding from cached states is at least ten times faster than recomputing, for sentences as long as Multi30k's. A
+symbol costs linear attention the same after 64 symbols and after 4,096, and its state does not grow. Softmax's cache
+grows by 2·K numbers per symbol, layer and head.
 
 Command: ATTNLAB_DATA=... python benchmarks/decoding.py [--save]     (four minutes; with `--repeat 3`, two)
 
-A Transformer of 3 + 3 layers of width 256, 8 heads, untrained: how long an answer takes does not depend on what it
-says. The first 64 sources of Multi30k's test2016, English, in a joint BPE of 10,000; where it cannot be had, random
-ones of 32 symbols. Answers of up to 44, the room that test2016 needs. Recomputed is the whole decoder over all 44
-symbols for each of them, the encoder once.
+The model is a Transformer of 3 + 3 layers of width 256 with 8 heads. It is untrained, because the time of an answer
+does not depend on its content. The sources are the first 64 of Multi30k's test2016, English, in a joint BPE of 10,000;
+if they are not available, random ones of 32 symbols. Answers have up to 44 symbols, which test2016 needs. Recomputing
+runs the whole decoder over all 44 symbols for each symbol, and the encoder once.
 
-Expected: the last lines say which part of the claim this machine keeps. All of it on two cores of an EPYC cloud
-machine, jax 0.10.2, with `--repeat 3`, in quiet: recomputing takes 10.6 times as long as cached states (8.68 s and .81;
-the median of turns), and both answer the same; a symbol costs linear attention 519 to 615 µs where there is room for 64
-to 4,096 of them (as T^-.03, -.15 to .09) and softmax 571 to 2,045 µs; softmax's cache grows by 6.3 kB a symbol. Figures
-before these, 8.4 to 17 times, are not to be compared: what was recomputed had come to lack the last layer, and the
-states of all layers were one array, of which every symbol made copies.
+Expected: the last lines say which part of the claim holds on this machine. All of it held on two cores of an EPYC cloud
+machine, jax 0.10.2, with `--repeat 3`, without other load. Recomputing takes 10.6 times as long as cached states (8.68
+s and .81; the median of turns), and both give the same answers. A symbol costs linear attention 519 to 615 µs with room
+for 64 to 4,096 symbols (as T^-.03, -.15 to .09) and softmax 571 to 2,045 µs. Softmax's cache grows by 6.3 kB per
+symbol. Earlier measurements, 8.4 to 17 times, are not comparable: the recomputed decoder lacked the last layer, and the
+states of all layers were one array that every symbol copied.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ from attnlab.tasks.base.shapes import Pairs
 from attnlab.tasks.text.translation import Multi30k
 
 BATCH, SOURCE, ANSWER = 64, 32, 44
-SYMBOLS, NEVER = 10_000, 10_001  # an end that no model says: every answer is as long as it may be
+SYMBOLS, NEVER = 10_000, 10_001  # no model writes this end: all answers have full length
 CONFIG = Transformer(width=256, heads=8, layers=3, feedforward=1024)
 STEPS = 32  # symbols timed at each length
 
 
 def network(name: str, length: int):
-    """An untrained model that may write so many symbols."""
+    """Return an untrained model with room for the given number of symbols."""
     config = replace(CONFIG, mechanism=MECHANISMS["softmax"], decoder=MECHANISMS[name])
     return jax.jit(lambda: config.create(jax.random.key(0), Pairs(SYMBOLS, SYMBOLS, sources(BATCH).shape[1], length)))()
 
 
 @cache
 def sources(batch: int) -> np.ndarray:
-    """The first sources [B S] of test2016; random symbols where it cannot be had."""
+    """Return the first sources [B S] of test2016, or random symbols if it is not available."""
     try:
         problem = Multi30k(source="en", target="de", units=Bpe(size=SYMBOLS)).load()
     except DataError as error:
@@ -67,7 +66,7 @@ def sources(batch: int) -> np.ndarray:
 
 
 def cached(name: str) -> Program:
-    """Every symbol from the state."""
+    """Decode every symbol from the state."""
 
     def answer(model, source):
         one = lambda source: greedy(model.step, model.start(source, source > 0, ANSWER), BEGIN, NEVER, ANSWER)
@@ -77,7 +76,7 @@ def cached(name: str) -> Program:
 
 
 def recomputed(name: str) -> Program:
-    """Every symbol from all before it, by the whole decoder again."""
+    """Decode every symbol from all symbols before it, with the whole decoder."""
 
     def answer(model, source):
         def one(source):
@@ -86,7 +85,7 @@ def recomputed(name: str) -> Program:
 
             def append(given, t):
                 x, _ = model.forced(given, jnp.arange(ANSWER) <= t, memory, (None, None))
-                # As greedy decoding does: neither padding nor the beginning is ever said.
+                # As in greedy decoding, neither padding nor the start symbol is ever written.
                 scores = model.score(x[t][None])[0].at[jnp.array([0, BEGIN])].set(-jnp.inf)
                 token = jnp.argmax(scores).astype(jnp.int32)
                 return given.at[t + 1].set(token, mode="drop"), token
@@ -100,7 +99,7 @@ def recomputed(name: str) -> Program:
 
 
 def far(name: str, length: int) -> tuple[Program, int]:
-    """Some symbols of 8 answers with room for that length, and the bytes of one example's state.
+    """Decode some symbols of 8 answers with room for that length; also count the bytes of one example's state.
 
     Shapes are static: each symbol costs what the last one would.
     """
@@ -122,7 +121,7 @@ def far(name: str, length: int) -> tuple[Program, int]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [64, 256, 1024, 4096], 5)
     programs = {"softmax, cached": cached("softmax"), "softmax, recomputed": recomputed("softmax"),
                 "linear, state": cached("linear")}  # fmt: skip
@@ -142,18 +141,16 @@ def main() -> None:
         states[name] = {length: size for length, (_, size) in made.items()}
         for length, values in cells[name].items():
             cost = f"{1e6 * quartiles(values).median / 8:.0f} µs"
-            print(
-                f"{name}, room for {length:>5} symbols: {cost:>8} a symbol; state {states[name][length] / 1e3:,.0f} kB"
-            )
+            print(f"{name}, length {length:>5}: {cost:>8} per symbol; state {states[name][length] / 1e3:,.0f} kB")
 
     ratio = times_faster(seconds["softmax, cached"], seconds["softmax, recomputed"])
     print(claim("share of symbols that both answer", [float((one == other).mean())], least=0.99))
     print(claim("recomputing against cached", [ratio], least=10))
-    print(claim_growth("growth of linear's cost a symbol", growth(cells["linear"]), most=0.1))
+    print(claim_growth("growth of linear's cost per symbol", growth(cells["linear"]), most=0.1))
     sizes = states["softmax"]
     if len(sizes) > 1:
         (short, a), (long, b) = min(sizes.items()), max(sizes.items())
-        print(f"softmax's cache grows by {(b - a) / (long - short) / 1e3:.2f} kB a symbol")
+        print(f"softmax's cache grows by {(b - a) / (long - short) / 1e3:.2f} kB per symbol")
     if chosen.save:
         keep(__file__, {"machine": facts(), "seconds": seconds, "by_length": cells, "state_bytes": states})
 

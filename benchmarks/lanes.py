@@ -1,19 +1,20 @@
-"""Eight seeds as one program, beside eight runs one after the other: from the command line, compilation included.
+"""Eight seeds as one program, compared with eight runs one after the other, from the command line and with compilation.
 
-Claim: at least twice as fast, on dates and on multi-query recall, with no compile cache on either side.
+Claim: at least twice as fast, on dates and on multi-query recall, with no compilation cache on either side.
 
 Command: python benchmarks/lanes.py --lengths 500     (10 to 30 min)
 
 Every run is a process of its own, `attnlab run FILE train.seeds=…`, from its start to its report: imports, data,
-compilation, training, evaluation. The one has seeds 0 to 7 as lanes, the others one seed each. Steps are those of the
-experiment, unless `--lengths` gives others: the fewer they are, the more of the time is compilation, of which eight
-runs have eight times as much.
+compilation, training, evaluation. The single program has seeds 0 to 7 as lanes; each of the other runs has one seed.
+Steps are those of the experiment, unless `--lengths` gives others. With fewer steps compilation takes a larger share of
+the time, and eight runs compile eight times as much.
 
-Expected: the last lines say which part of the claim this machine keeps. On two cores of an AMD EPYC, in a slow hour:
-dates 276 seconds against 874, 3.16 times as long, recall 140 against 302, 2.16: the claim is kept. Dates took 133
-against 418 in quiet, 3.15, and 215 against 702 in another slow hour, 3.27. What is saved is what a run does before its
-first step, and what one lane leaves idle of two cores. Beyond that, a step has as much to do as its lanes: of recall
-one lane took 25 ms and eight 161 to 184, of dates 51 and 287. So the longer the training, the less is saved.
+Expected: the last lines say which part of the claim holds on this machine. On two cores of an AMD EPYC, in an hour when
+the machine was slow, the claim holds: dates take 276 seconds against 874, 3.16 times as long, recall 140 against 302,
+2.16. Without other load dates took 133 against 418, 3.15, and in another slow hour 215 against 702, 3.27. The single
+program saves what each run does before its first step, and uses the time in which one lane leaves the two cores idle.
+Beyond that, the work of a step grows with its lanes: for recall one lane took 25 ms and eight 161 to 184, for dates 51
+and 287. So the longer the training, the less is saved.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ TASKS = {
 
 
 def seconds(arguments: list[str]) -> float:
-    """What a run takes from its start to its end. Raises CalledProcessError where it fails."""
-    # None of another run's programs is found again.
+    """Return the seconds of a run from start to end. Raises CalledProcessError if it fails."""
+    # No compilation cache: no run reuses the programs of another.
     environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
     with TemporaryDirectory() as out:
         command = [sys.executable, "-m", "attnlab", "run", *arguments, "--out", out]
@@ -46,7 +47,7 @@ def seconds(arguments: list[str]) -> float:
 
 
 def main() -> None:
-    """Measure both ways in turn, and say what came of it."""
+    """Measure both ways in turn and print the results."""
     asked = options(__doc__, [0], 1)
     found: dict[str, list[dict[str, float]]] = {name: [] for name in TASKS}
     for name, arguments in TASKS.items():

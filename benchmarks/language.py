@@ -1,17 +1,18 @@
-"""A training step of a language model beside the same network in torch, eager and compiled.
+"""A training step of a language model, compared with the same network in torch, eager and compiled.
 
 Claim: at least 1.5 times faster than torch's eager mode and 1.2 times faster than compiled torch, at all sizes.
 
 Command: python benchmarks/language.py [--mechanisms softmax linear gated-delta] [--save]     (needs the `peers` extra)
 
 The network is that of nanoGPT: 4 layers, 4 heads, GELU, learned positions, embeddings shared with the output, no
-biases, no dropout. `small` is its recipe for a CPU: width 128, 12 sequences of 64 symbols. `wide` has width 256, and
-8 sequences of 256 symbols; `long` has width 128, and 4 sequences of 512. There are 65 symbols. One step is the loss,
-the gradients, their norm clipped at 1, and AdamW; float32. Ours is the step that `attnlab run` makes, 8 steps a
-dispatch. Torch's is written as its documentation has it, with `scaled_dot_product_attention`. `--repeat` turns of 8
-steps each alternate.
+biases, no dropout. `small` is its recipe for a CPU: width 128, 12 sequences of 64 symbols. `wide` has width 256, and 8
+sequences of 256 symbols; `long` has width 128, and 4 sequences of 512. There are 65 symbols. One step is the loss, the
+gradients, their norm clipped at 1, and AdamW; float32. Ours is the step that `attnlab run` makes, 8 steps per dispatch.
+Torch's is written as its documentation has it, with `scaled_dot_product_attention`. `--repeat` turns of 8 steps each
+alternate.
 
-Expected: missed. On two cores of an EPYC cloud machine, jax 0.10.2, torch 2.13, `--repeat 7`, in ms a step (quartiles):
+Expected: missed. On two cores of an EPYC cloud machine, jax 0.10.2, torch 2.13, `--repeat 7`, in ms per step
+(quartiles):
 
 | | small | wide | long |
 |---|---|---|---|
@@ -22,12 +23,12 @@ Expected: missed. On two cores of an EPYC cloud machine, jax 0.10.2, torch 2.13,
 | torch | 38.3 (36.7 to 39.1) | 303.1 (299.1 to 317.3) | 139.5 (138.0 to 141.7) |
 | compiled torch | 34.8 (34.0 to 35.8) | 306.2 (291.5 to 312.8) | 136.1 (135.2 to 137.0) |
 
-Torch takes .97, .89 and .88 times as long as softmax, and 1.07 times as long as linear at 512 symbols. What bounds it:
-"products alone" are the products of the linear maps, forward and backward, at 151, 178 and 162 GFLOP/s. At the wide
-size 1.5 times faster than torch would be 202 ms, less than these products take; at 200 GFLOP/s, which the best single
-ones reach, they would take 193. A profile of
-the wide step, before rows of causal softmax were computed in parts: linear maps 183 ms, products of attention 79,
-softmax 39, other elementwise passes 27, sums over features 23, copies 3.
+Torch takes .97, .89 and .88 times as long as softmax, and 1.07 times as long as linear at 512 symbols. The products of
+the linear maps limit the step. "Products alone" are these products, forward and backward, at 151, 178 and 162 GFLOP/s.
+At the wide size 1.5 times faster than torch would be 202 ms, less than these products take; at 200 GFLOP/s, which the
+best single ones reach, they would take 193. A profile of the wide step, before rows of causal softmax were computed in
+parts: linear maps 183 ms, products of attention 79, softmax 39, other elementwise passes 27, sums over features 23,
+copies 3.
 """
 
 from importlib import import_module
@@ -134,7 +135,7 @@ def torchs(size: Size, compiled: bool) -> Program:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [], 9, ["softmax", "linear", "gated-delta"])
     results = {}
     for name, size in SIZES.items():
@@ -144,7 +145,7 @@ def main() -> None:
         for each, values in seconds.items():
             found = quartiles(values)
             low, middle, high = (1000 * x / DISPATCH for x in (found.low, found.median, found.high))
-            say(f"{name}, {each}: {middle:.1f} ms a step ({low:.1f} to {high:.1f})")
+            say(f"{name}, {each}: {middle:.1f} ms per step ({low:.1f} to {high:.1f})")
         ratios = {}
         for peer, least in zip(peers, (1.5, 1.2), strict=True):
             for mechanism in programs:

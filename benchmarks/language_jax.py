@@ -1,17 +1,17 @@
-"""A training step of a language model beside the same network of two JAX libraries: flax and jax-linear-attention.
+"""A training step of a language model, compared with the same network in flax and in jax-linear-attention.
 
 Claim: at least 1.2 times faster than either, at all sizes.
 
-Command: python benchmarks/language_jax.py [--save]     (jax-linear-attention needs Python 3.12 and jax 0.11.2; where it
-is not installed, flax is measured alone)
+Command: python benchmarks/language_jax.py [--save]
+jax-linear-attention needs Python 3.12 and jax 0.11.2. If it is not installed, flax is measured alone.
 
-Each network has 4 layers and 4 heads, embeddings shared with the output, linear maps without biases and no dropout.
-Beside flax it is nanoGPT's: LayerNorm, GELU, learned positions, as a stack of `nnx.MultiHeadAttention` with jax's own
-`jax.nn.dot_product_attention`. Beside jax-linear-attention it is Llama's: RMSNorm, SwiGLU, rotary positions, as its
-`LanguageModel` with its own training step, without rematerialisation. Both have as many parameters as ours, or the
-script stops. One step is the loss, the gradients, their norm clipped at 1, and AdamW; float32. Ours is the step that
-`attnlab run` makes, 8 steps a dispatch; theirs is one compiled step with donated buffers. `--repeat` turns of 8 steps
-each alternate.
+Each network has 4 layers and 4 heads, embeddings shared with the output, linear maps without biases and no dropout. The
+network compared with flax is nanoGPT's: LayerNorm, GELU, learned positions, as a stack of `nnx.MultiHeadAttention` with
+jax's own `jax.nn.dot_product_attention`. The network compared with jax-linear-attention is Llama's: RMSNorm, SwiGLU,
+rotary positions, as its `LanguageModel` with its own training step, without rematerialisation. Both have as many
+parameters as ours; otherwise the script stops. One step is the loss, the gradients, their norm clipped at 1, and AdamW;
+float32. Ours is the step that `attnlab run` makes, 8 steps per dispatch; theirs is one compiled step with donated
+buffers. `--repeat` turns of 8 steps each alternate.
 
 Expected: not measured yet.
 """
@@ -44,7 +44,7 @@ SIZES = {
 
 
 def nanogpt(size: Size) -> Language:
-    """Our network beside flax."""
+    """Our network for the comparison with flax."""
     return Language(
         width=size.width, heads=size.heads, layers=size.layers, feedforward=4 * size.width, activation="gelu",
         position=Learned(length=size.length), tied=True, biases=False,
@@ -52,7 +52,7 @@ def nanogpt(size: Size) -> Language:
 
 
 def llama(size: Size) -> Language:
-    """Our network beside jax-linear-attention."""
+    """Our network for the comparison with jax-linear-attention."""
     return Language(
         width=size.width, heads=size.heads, layers=size.layers, feedforward=8 * size.width // 3, activation="swiglu",
         norm="rms", position=Rotary(), tied=True, biases=False, scale_embeddings=False,
@@ -183,7 +183,7 @@ PEERS = {"flax": (nanogpt, flaxs), "jax-linear-attention": (llama, jlas)}
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     known = [peer for peer in PEERS if peer == "flax" or find_spec("jla")]
     chosen = options(__doc__, [], 9)
     results: dict[str, Any] = {}
@@ -197,7 +197,7 @@ def main() -> None:
                 for each, values in seconds.items():
                     found = quartiles(values)
                     low, middle, high = (1000 * x / DISPATCH for x in (found.low, found.median, found.high))
-                    say(f"{name}, {peer}, {each}: {middle:.1f} ms a step ({low:.1f} to {high:.1f})")
+                    say(f"{name}, {peer}, {each}: {middle:.1f} ms per step ({low:.1f} to {high:.1f})")
                 losses = ", ".join(f"{each} {float(np.mean(x.answer())):.2f}" for each, x in programs.items())
                 say(f"{name}, {peer}: loss after the same steps: {losses}")
                 ratio = times_faster(seconds["ours"], seconds[peer])

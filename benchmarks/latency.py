@@ -1,18 +1,18 @@
-"""Seconds to write one image of 784 pixels, pixel after pixel (Katharopoulos et al. 2020, table 4).
+"""Seconds to generate one image of 784 pixels, pixel after pixel (Katharopoulos et al. 2020, table 4).
 
-Claim: linear attention writes faster than softmax that recomputes everything for every pixel, by an order of
-magnitude; softmax with cached keys and values comes near it. Published, on a CPU: recomputed 72.6 s, cached 7.4 s,
+Claim: linear attention generates an order of magnitude faster than softmax that recomputes everything for every pixel;
+softmax with cached keys and values comes near linear attention. Published, on a CPU: recomputed 72.6 s, cached 7.4 s,
 linear 5.5 s.
 
 Command: python benchmarks/latency.py [--save]     (six and a half minutes on two cores)
 
-Their set-up: 8 layers, 8 heads of width 32, feed-forward 1,024, one image at a time; nothing is trained. Ours scores
-256 grey values where theirs has a mixture of ten logistics, and recomputes over the pixels so far, rounded up to a
-multiple of 98, each row of scores but the last thrown away.
+The set-up is theirs: 8 layers, 8 heads of width 32, feed-forward 1,024, one image at a time; nothing is trained. Ours
+scores 256 grey values where theirs has a mixture of ten logistics. Ours recomputes over the pixels so far, rounded up
+to a multiple of 98, and discards each row of scores but the last.
 
 Expected: the order recomputed ≫ cached ≥ linear. On two cores of an EPYC cloud machine, jax 0.10.2, medians of three
-between quartiles: recomputed 72 s (67-72), cached 5.5 s (5.0-6.0), linear 2.4 s (2.2-2.4); recomputed and cached write
-the same pixels.
+between quartiles: recomputed 72 s (67-72), cached 5.5 s (5.0-6.0), linear 2.4 s (2.2-2.4); recomputed and cached
+generate the same pixels.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def network(name: str, length: int):
 
 
 def stepwise(name: str, length: int) -> Program:
-    """Every pixel by one step from the state."""
+    """Generate every pixel by one step from the state."""
 
     def write(model):
         def step(known, _):
@@ -60,7 +60,7 @@ def stepwise(name: str, length: int) -> Program:
 
 
 def recomputed(name: str, length: int) -> Program:
-    """Every pixel from all before it, by the whole model again."""
+    """Generate every pixel from all pixels before it, with the whole model."""
 
     def write(model):
         pixels = jnp.zeros(length + 1, jnp.int32)
@@ -78,7 +78,7 @@ def recomputed(name: str, length: int) -> Program:
 
 
 def main() -> None:
-    """Measure and print, the published beside."""
+    """Measure and print, with the published values."""
     chosen = options(__doc__, [784], 3)
     (length,) = chosen.lengths
     programs = {

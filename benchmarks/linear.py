@@ -1,22 +1,23 @@
-"""Causal linear attention by blocks beside the C++ causal product of fast-transformers; its gated and delta kin.
+"""Causal linear attention by blocks, with gated and delta variants, against fast-transformers' C++ causal product.
 
 Claim: forward+backward at least 6 times faster than fast-transformers' causal product, growing no faster than T^1.1 up
 to T = 16,384; the delta rule and gates within 4 times the time of plain linear attention.
 
 Command: python benchmarks/linear.py [--save]      (needs the `peers` extra; two and a half minutes on two cores)
 
-`linear` stands beside the library's product with feature map and normaliser around it, as its own layer has them;
-`product`, which has neither, beside the product alone.
+`linear` is compared with the library's product including feature map and normaliser, as its own layer has them.
+`product`, which has neither, is compared with the product alone.
 
-Expected: the last lines say which part of the claim this machine keeps. On two quiet cores of an EPYC cloud machine,
-jax 0.10.2, torch 2.13.0: forward+backward 1.42 to 1.72 times faster than the layer and 1.13 to 1.68 times faster than
-the product alone, growing as T^1.01 (0.95-1.07) and T^0.98 (0.87-1.09); retention, lightning and ssd take 1.1 to 1.3
-times as long as linear, gated-linear 1.8 to 2.5, delta 2.0 to 2.4, gated-delta 2.4 to 2.5, kda 3.1 to 3.6. Six times is
-not reached, and this bounds it: a pass takes some 115 thousand operations a token and head, 3.8 GFLOP at T = 4,096,
-nearly all in products of 64 × 64 × 64, which the compiler runs at 33 GFLOP/s on this machine (jax 0.12: 65), where one
-square product of 1,024 reaches 178: 98 ms were measured where 115 follow from that rate, and six times would be 23.
-Tried on the bare product, in two runs, against 98 ms: two and four chunks at once 95 and 97, eight 107, all of a
-sequence at once 150, chunks of 128 120, one head after another 111.
+Expected: the last lines say which part of the claim holds on this machine. On two cores of an EPYC cloud machine
+without other load, jax 0.10.2, torch 2.13.0: forward+backward is 1.42 to 1.72 times faster than the layer and 1.13 to
+1.68 times faster than the product alone, growing as T^1.01 (0.95-1.07) and T^0.98 (0.87-1.09). Retention, lightning and
+ssd take 1.1 to 1.3 times as long as linear, gated-linear 1.8 to 2.5, delta 2.0 to 2.4, gated-delta 2.4 to 2.5, kda 3.1
+to 3.6.
+Six times is not reached, because of the rate of small products. A pass takes some 115 thousand operations per token and
+head, 3.8 GFLOP at T = 4,096, nearly all in products of 64 × 64 × 64. The compiler runs these at 33 GFLOP/s on this
+machine (jax 0.12: 65), where one square product of 1,024 reaches 178. At this rate a pass would take 115 ms, and 98
+were measured; six times faster would be 23. Tried on the bare product, in two runs, against 98 ms: two and four chunks
+at once 95 and 97, eight 107, all of a sequence at once 150, chunks of 128 120, one head after another 111.
 """
 
 from attnlab.analysis.growth import growth
@@ -33,7 +34,7 @@ KIN = ("retention", "lightning", "ssd", "gated-linear", "delta", "gated-delta", 
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [1024, 2048, 4096, 8192, 16384], 7)
     linear = {"linear": MECHANISMS["linear"], "product": PRODUCT}
     plan = BenchConfig(linear, chosen.lengths, masks=("causal",), repeat=chosen.repeat, peers=True)

@@ -1,4 +1,4 @@
-"""Modern mechanisms: linear ones beside plain linear attention, softmax with gates and sinks by blocks, and hybrids.
+"""Modern mechanisms: linear ones against plain linear attention, softmax with gates and sinks by blocks, and hybrids.
 
 Claim: the training pass of each linear mechanism takes at most 5 times as long as that of plain linear attention, and
 grows no faster than T^1.1 up to T = 8,192. Forgetting attention, sinks and stick-breaking need memory linear in T. The
@@ -6,7 +6,7 @@ training step of a hybrid takes as long as the mean of its parts, within 5%.
 
 Command: python benchmarks/modern.py [--save]      (twenty minutes on two cores)
 
-Expected: not measured yet on a quiet machine.
+Expected: not measured yet on a machine without other load.
 """
 
 from statistics import median
@@ -73,12 +73,12 @@ def hybrids(repeat: int) -> list[str]:
     seconds = timed(programs, repeat)
     shares = [3 * d / 4 + s / 4 for d, s in zip(seconds["gated-delta"], seconds["softmax"], strict=True)]
     whole = times_faster(shares, seconds["gated-delta*3+softmax"])
-    print(", ".join(f"{name} {median(values) / 4 * 1e3:.1f} ms a step" for name, values in seconds.items()))
+    print(", ".join(f"{name} {median(values) / 4 * 1e3:.1f} ms per step" for name, values in seconds.items()))
     return [claim("step of a hybrid against the mean of its parts", [whole], most=1.05)]
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [1024, 2048, 4096, 8192], 7)
     lines = linear(chosen.lengths, chosen.repeat)
     lines += blocks([T for T in chosen.lengths if T <= 4096], min(chosen.repeat, 5))

@@ -1,15 +1,15 @@
-"""How much of an epoch of Multi30k is padding, by how many lengths its batches come in.
+"""The share of padding in an epoch of Multi30k, by the number of lengths of its batches.
 
-Claim: in the ten lengths that the task has of itself, at most 15% of the symbols of an epoch are padding.
+Claim: with the task's default of ten lengths, at most 15% of the symbols of an epoch are padding.
 
 Command: ATTNLAB_DATA=... python benchmarks/padding.py     (half a minute)
 
-Both directions, each with the joint BPE of experiments/multi30k_tiny.py, every training pair once; padding is counted
-on both sides of a pair. Edges are those that leave the least of it; each length is a shape to compile for. `--lengths`
-are the counts of lengths; the claim is about the most of them.
+Both directions are counted, each with the joint BPE of experiments/multi30k_tiny.py and with every training pair once.
+Padding is counted on both sides of a pair. The edges between lengths are those that leave the least padding; each
+length is a shape to compile for. `--lengths` are the numbers of lengths; the claim is about the largest of them.
 
-Expected: counted, the same on every machine and in both directions: 70.3% of padding in one length, 39.5% in two, 22.3%
-in four, 14.4% in eight, 14.0% in ten.
+Expected: counted, the same on every machine and in both directions: 70.3% of padding with one length, 39.5% with two,
+22.3% with four, 14.4% with eight, 14.0% with ten.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ MOST = 0.15
 
 
 def main() -> None:
-    """Count, print, judge."""
+    """Count, print the results and check the claim."""
     chosen = options(__doc__, [1, 2, 4, 8, Multi30k().buckets], 1)
     found: dict[str, dict[int, float]] = {}
     for source, target in (("de", "en"), ("en", "de")):

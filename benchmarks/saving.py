@@ -1,17 +1,17 @@
-"""What it costs to be safe: saving beside training, and verifying a checkpoint of 500 MB.
+"""The cost of checkpoints: the time of saving relative to training, and the time to verify a checkpoint of 500 MB.
 
-Claim: saving takes at most 3% of the training time of experiments/dates.py; verification at most 1 s for 500 MB.
+Claim: saving takes at most 3% of the training time of experiments/dates.py; verification takes at most 1 s for 500 MB.
 
 Command: python benchmarks/saving.py [--lengths STEPS] [--repeat 3] [--save]     (3.5 minutes on two cores)
 
-The softmax variant of dates as it stands, for some steps (500: as many as lie between two of its checkpoints, so that
-the share is that of the whole run), with its checkpoint at the end: the seconds of that save (orbax, a sha256 of every
-file, everything forced to the disk) against those of the steps, compilation apart. Then a checkpoint of 500 MB in eight
-leaves is saved, and verified as a resume does it before anything is read.
+The script trains the softmax variant of dates as it is for some steps (500, the number between two of its checkpoints,
+so that the share is that of the whole run) and saves its checkpoint at the end. It compares the seconds of that save
+(orbax, a sha256 of every file, everything forced to the disk) with those of the steps, without compilation. Then it
+saves a checkpoint of 500 MB in eight leaves, and verifies it as a resume does before it reads anything.
 
-Expected: the last lines say which part of the claim this machine keeps. Measured on two cores of an x86-64 cloud
-machine with nothing beside it: saving 0.35% of the training time (0.18 s to 53 s of steps, the largest of 3 shares),
-500 MB verified in 0.31 s.
+Expected: the last lines say which part of the claim holds on this machine. Measured on two cores of an x86-64 cloud
+machine while no other program ran: saving 0.35% of the training time (0.18 s to 53 s of steps, the largest of 3
+shares), 500 MB verified in 0.31 s.
 """
 
 import time
@@ -31,7 +31,7 @@ BYTES = 500 * 10**6
 
 
 def training(steps: int, repeat: int) -> list[float]:
-    """Seconds of a save over those of the steps between two, for each of so many saves."""
+    """Return the seconds of a save divided by those of the steps between two saves, for each save."""
     experiment = load_study(Path("experiments/dates.py")).variants()["softmax"]
     problem = experiment.task.load()
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
@@ -55,7 +55,7 @@ def training(steps: int, repeat: int) -> list[float]:
 
 
 def verifying(repeat: int) -> list[float]:
-    """Seconds to verify a checkpoint of 500 MB."""
+    """Return the seconds to verify a checkpoint of 500 MB."""
     state = {str(n): np.random.default_rng(n).random(BYTES // 64) for n in range(8)}
     with TemporaryDirectory() as folder:
         checkpoints, seconds = Checkpoints(Path(folder)), []
@@ -69,7 +69,7 @@ def verifying(repeat: int) -> list[float]:
 
 
 def main() -> None:
-    """Measure both, and say what came of it."""
+    """Measure both and print the results."""
     asked = options(__doc__, [500], 3)
     shares = [share for steps in asked.lengths for share in training(steps, asked.repeat)]
     seconds = verifying(asked.repeat)

@@ -1,4 +1,4 @@
-"""Blockwise softmax attention beside torch and jax.nn.
+"""Blockwise softmax attention, compared with torch and jax.nn.
 
 Claim: the same result, to rounding, 1.3 times faster than torch's scaled_dot_product_attention under the causal mask
 and 1.15 times under none, 4 times faster than jax.nn.dot_product_attention, forwards and with gradients, in memory that
@@ -7,19 +7,19 @@ grows no faster than T^1.05.
 Command: python benchmarks/softmax.py [--save]     (needs the `peers` extra; half an hour on two cores, estimated, most
 of it for jax.nn at 8,192 tokens; `--lengths 1024 4096 --repeat 5` takes three minutes)
 
-Expected: the last lines say which part of the claim this machine keeps. The shorter command, on two cores of an EPYC
+Expected: the last lines say which part of the claim holds on this machine. The shorter command, on two cores of an EPYC
 cloud machine (177 GFLOP/s for a large product), jax 0.10.2, torch 2.13: times longer than ours, median (quartiles),
 
     tokens   torch full, fwd     fwd+bwd           causal, fwd       fwd+bwd           jax.nn, all four
     1,024    1.00 (0.94-1.18)    1.16 (0.91-1.18)  0.72 (0.57-0.73)  0.83 (0.80-0.86)  2.48-3.12
     4,096    1.03 (0.88-1.15)    1.02 (0.98-1.08)  1.04 (0.83-1.11)  0.96 (0.95-1.08)  3.86-5.44
 
-and memory grows as T^0.89 to T^1.02. So it is slower than torch at 1,024 under the causal mask, about level elsewhere,
-and short of the claim. What bounds it, each timed by itself: products of width 64 reach 160-200 GFLOP/s from 512 × 512
-on and a quarter of that at 256; exponentials 3-5 G a second; a pass over a panel costs 0.06-0.15 ns an element.
-Together at most 165-170 GFLOP/s under no mask, 1.2 times torch's 138-151; at 4,096 tokens ours reaches 144. Below that
-length every operation pays the waking of a second thread, 50-100 µs. Tried and no faster: blocks of 128 to 1,024,
-groups of one to eight heads, panels transposed, the sum as a column of ones, unrolled blocks, two loops side by side.
+and memory grows as T^0.89 to T^1.02. So ours is slower than torch at 1,024 under the causal mask, about equal
+elsewhere, and misses the claim. The limits, each timed by itself: products of width 64 reach 160-200 GFLOP/s from 512 ×
+512 on and a quarter of that at 256; exponentials 3-5 G per second; a pass over a panel costs 0.06-0.15 ns per element.
+Together this gives at most 165-170 GFLOP/s under no mask, 1.2 times torch's 138-151; at 4,096 tokens ours reaches 144.
+Below that length every operation pays 50-100 µs to wake a second thread. Tried and no faster: blocks of 128 to 1,024,
+groups of one to eight heads, panels transposed, the sum as a column of ones, unrolled blocks, two loops in parallel.
 
 With jax 0.12.0, the same command: torch takes 0.97 to 1.10 times as long under the causal mask, 1.05 and 1.07 full with
 gradients, 0.91 at least full and forwards; jax.nn 1.76 to 5.40 times; memory grows as T^0.75 at most.
@@ -34,7 +34,7 @@ LEAST = {("torch", "causal"): 1.3, ("torch", "full"): 1.15, ("jax.nn", "causal")
 
 
 def claims(found: list[Measured]) -> list[str]:
-    """A line for each part of the claim."""
+    """Return a line for each part of the claim."""
     lines = []
     for (peer, mask), least in LEAST.items():
         for which in PASSES:
@@ -46,7 +46,7 @@ def claims(found: list[Measured]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [512, 1024, 2048, 4096, 8192], 9)
     name = "softmax-blockwise"
     plan = BenchConfig({name: MECHANISMS[name]}, chosen.lengths, masks=MASKS, repeat=chosen.repeat, peers=True)

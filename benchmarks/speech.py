@@ -1,19 +1,20 @@
-"""What a training step on speech costs as recordings grow longer: attention truncated to a window, beside all frames.
+"""The cost of a training step on speech as recordings grow longer: attention to a window, compared with all frames.
 
-Claim: windowed, a step's time and memory grow linearly with the number of frames: by an exponent of at most 1.3.
+Claim: with windows, a step's time and memory grow linearly with the number of frames, which means by an exponent of at
+most 1.3.
 
 Command: python benchmarks/speech.py [--save]      (three minutes)
 
-The encoder of experiments/speech_window.py, one recording a step, its loss and all gradients, float32. A frame is
-10 ms: 512 of them are five seconds, 4,096 are forty. Exponents are fitted over all lengths, and judged by the upper end
-of their 95% intervals.
+The script measures the encoder of experiments/speech_window.py, with one recording per step, its loss and all
+gradients, float32. A frame is 10 ms: 512 of them are five seconds, 4,096 are forty. Exponents are fitted over all
+lengths, and judged by the upper end of their 95% intervals.
 
-Expected: the steps of windows grow about linearly, those of full attention faster. Measured (AMD EPYC, two cores, in
-quiet), as exponents of time with their 95% intervals: windows of 17 T^1.03 (.88 to 1.17), of 65 1.03 (.92 to 1.14), of
-257 1.05 (.96 to 1.14), of 1,025, which is all of the two shorter lengths, 1.50 (1.39 to 1.61), all frames 1.79 (1.67 to
-1.91). Of memory all windows 1.00 (.93 to 1.07), all frames 1.65. At 2,048 frames windows of 17, 65, 257 and 1,025 take
-117, 115, 185 and 408 ms, all frames 630; 56 MB each, and 304. At 4,096 they take 228, 227, 350 and 927 ms and 117 MB,
-all frames 2.4 s and 1,148 MB.
+Expected: the steps of windows grow about linearly, those of full attention faster. Measured (AMD EPYC, two cores,
+without other load), as exponents of time with their 95% intervals: windows of 17 T^1.03 (.88 to 1.17), of 65 1.03 (.92
+to 1.14), of 257 1.05 (.96 to 1.14), of 1,025, which is all of the two shorter lengths, 1.50 (1.39 to 1.61), all frames
+1.79 (1.67 to 1.91). For memory all windows 1.00 (.93 to 1.07), all frames 1.65. At 2,048 frames windows of 17, 65, 257
+and 1,025 take 117, 115, 185 and 408 ms, all frames 630; 56 MB each, and 304. At 4,096 they take 228, 227, 350 and 927
+ms and 117 MB, all frames 2.4 s and 1,148 MB.
 """
 
 from dataclasses import replace
@@ -35,11 +36,11 @@ from attnlab.tasks.base.shapes import Classes, Frames
 
 BANDS, CLASSES = 40, 11
 MODEL = Classifier(width=64, heads=4, layers=3, activation="gelu", position=POSITIONS["rotary"])
-MOST = 1.3  # the exponent that still counts as linear: what a step has beside attention is shared by all frames
+MOST = 1.3  # the largest exponent that counts as linear: a step also has costs other than attention
 
 
 def windows(frames: int) -> Mechanism:
-    """Attention to so many frames around each."""
+    """Return attention to the given number of frames around each frame."""
     side = (frames + 1) // 2
     return Local(side, side, block=32)
 

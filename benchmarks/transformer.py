@@ -1,31 +1,34 @@
-"""A training step of the Transformer encoder-decoder beside `torch.nn.Transformer`'s.
+"""A training step of the Transformer encoder-decoder, compared with `torch.nn.Transformer`.
 
 Claim: at least 1.5 times faster than torch, at both sizes: 3 + 3 layers of width 256, feed-forward 1,024, 8 heads,
-batches of 64 pairs of 32 symbols; and 2 + 2 layers of width 64, feed-forward 256, 4 heads, 64 pairs of 24. 8,000
-symbols a side.
+batches of 64 pairs of 32 symbols; and 2 + 2 layers of width 64, feed-forward 256, 4 heads, 64 pairs of 24. The
+vocabulary has 8,000 symbols per side.
 
 Command: python benchmarks/transformer.py [--save]     (needs the `peers` extra; three minutes with
 `--repeat 5`)
 
-One step: cross-entropy of shifted targets, gradients, Adam; float32, dropout .1, norms first, embeddings and scores
-separate, no padding. Ours is the step that `attnlab run` makes, dropout's keys and the check for numbers that are not
-finite included, 8 steps a dispatch; torch's is written as its documentation has it. `--repeat` turns of 8 steps each.
+One step is the cross-entropy of shifted targets, gradients and Adam; float32, dropout .1, norms first, embeddings and
+scores separate, no padding. Ours is the step that `attnlab run` makes, including dropout's keys and the check for
+numbers that are not finite, 8 steps per dispatch. Torch's is written as its documentation has it. `--repeat` turns of 8
+steps each.
 
-Expected: the last lines say which part of the claim this machine keeps. On two cores of a 2.8 GHz Xeon cloud machine,
-jax 0.10.2, torch 2.13, `--repeat 5`, torch took 1.20 (1.17 to 1.30) times as long at the tiny size, in the median of
-turns, medians of 203 against 156 ms, and .99 (.95 to 1.02) at the larger, 1,110 against 1,167 ms; before the scores of
-the vocabulary were taken by blocks of rows, 1.03 and .93 in the run just before. On two cores of an EPYC one, without
-these blocks, 1.11 and 1.35 in two runs at the tiny size and 1.12 and 1.07 at the larger: the machines are shared. What
-bounds it, by the profiler: at the larger size, of a step of 1,052 ms on the EPYC, products take an estimated 660, near
-the 140 GFLOP/s that either library reaches in products of 2,048 × 256 × 256; the rest are passes over activations. At
-the tiny size, with other work on the machine, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the
+Expected: the last lines say which part of the claim holds on this machine. On two cores of a 2.8 GHz Xeon cloud
+machine, jax 0.10.2, torch 2.13, `--repeat 5`, torch took 1.20 (1.17 to 1.30) times as long at the tiny size, in the
+median of turns, medians of 203 against 156 ms, and .99 (.95 to 1.02) at the larger, 1,110 against 1,167 ms. Before the
+scores of the vocabulary were computed by blocks of rows, it took 1.03 and .93 in the previous run. On two cores of an
+EPYC machine, without these blocks, it took 1.11 and 1.35 in two runs at the tiny size and 1.12 and 1.07 at the larger:
+the machines are shared.
+The limits, from the profiler: at the larger size, of a step of 1,052 ms on the EPYC, products take an estimated 660,
+near the 140 GFLOP/s that either library reaches in products of 2,048 × 256 × 256; the rest are passes over activations.
+At the tiny size, while other programs ran, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the
 three products with them.
 
-Gained on the way: layers stored and not computed again (9 to 13%), unrolled (6% at the tiny size; at the larger
+Optimisations that helped: layers stored and not computed again (9 to 13%), unrolled (6% at the tiny size; at the larger
 nothing, 7% with jax 0.12), no argmax of the scores for a training metric (17% at the tiny size), scores by blocks (16%
-at the tiny size, 6% at the larger, by the ratios above). One product for queries, keys and values changes it by less
-than the runs differ; a single lane without its batch axis gains nothing; nor do products whose gradients turn their
-factors beforehand, so that no product has to: attention took between 31% less and 18% more of the time in four shapes.
+at the tiny size, 6% at the larger, by the ratios above). Optimisations that did not help: one product for queries, keys
+and values changes the time by less than the runs differ; a single lane without its batch axis gains nothing; products
+whose gradients transpose their factors beforehand, so that no product has to, gain nothing either: attention took
+between 31% less and 18% more of the time in four shapes.
 """
 
 from dataclasses import dataclass
@@ -143,7 +146,7 @@ def torchs(size: Size) -> Program:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [], 7)
     results = {}
     for name, size in SIZES.items():
@@ -153,7 +156,7 @@ def main() -> None:
         for each, values in seconds.items():
             found = quartiles(values)
             low, middle, high = (1000 * x / DISPATCH for x in (found.low, found.median, found.high))
-            say(f"{name}, {each}: {middle:.1f} ms a step ({low:.1f} to {high:.1f})")
+            say(f"{name}, {each}: {middle:.1f} ms per step ({low:.1f} to {high:.1f})")
         losses = {each: float(np.mean(program.answer())) for each, program in programs.items()}
         say(f"{name}: loss after the same steps: " + ", ".join(f"{each} {loss:.2f}" for each, loss in losses.items()))
         print(claim(f"{name}, torch takes {ratio.median:.2f} times as long ({ratio.low:.2f} to {ratio.high:.2f})",

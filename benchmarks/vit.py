@@ -4,19 +4,21 @@ Claim: at most 100 seconds for 60,000 images on two cores.
 
 Command: python benchmarks/vit.py [--lengths 64 128] [--repeat 5] [--save]      (two minutes)
 
-One step: cross-entropy, gradients, Adam, in float32, as `attnlab run` makes it, 8 steps a dispatch of one lane; bytes
-are made into numbers, and the check for what is not finite is in it. Images are noise: no data are needed, and the time
-does not depend on them. `--lengths` are sizes of batches. The CNN of about as many parameters stands beside it.
+One step is cross-entropy, gradients and Adam in float32, as `attnlab run` makes it, 8 steps per dispatch of one lane.
+It includes the conversion of bytes to numbers and the check for values that are not finite. Images are noise: no data
+are needed, and the time does not depend on them. `--lengths` are batch sizes. The CNN with about as many parameters is
+measured too.
 
-Expected: the last line says whether this machine keeps the claim. Measured in thirteen runs on a machine that others
-share, three of them since queries, keys and values are one product, at batches of 128: 88 to 110 seconds, their median
-100, below it in six; in a fourteenth, when it was quiet, 77 (72 to 80). At 64, where Adam and the dispatch weigh twice,
-103 to 126 in six. With the layers in a loop, as before, 109 to 133 at 128, for what the backward pass needs of each
-layer is then copied into one array; at 64 it made no difference that the machine's own let one see (105 to 164). In the
-compiler's profile of a step (252 to 280 ms of two cores together) 172 to 190 are products, fused with what stands
-around them; of these 55 are attention's, 49 × 49 × 16, at 20 GFLOP/s; 27 to 34 are transposed copies for the products
-that make the weights' gradients (44 before queries, keys and values were one product). Tried without gain: an
-optimisation barrier behind each norm or residual, and a rule of our own for the derivative of the norm.
+Expected: the last line says whether the claim holds on this machine. Measured in thirteen runs on a shared machine,
+three of them since queries, keys and values are one product, at batches of 128: 88 to 110 seconds, their median 100,
+below it in six; in a fourteenth, without other load, 77 (72 to 80). At 64, where Adam and the dispatch have twice the
+weight, 103 to 126 in six runs. With the layers in a loop, as before, it took 109 to 133 at 128, because the backward
+pass then copies what it needs of each layer into one array; at 64 no difference was visible above the machine's own
+variation (105 to 164). In the compiler's profile of a step (252 to 280 ms of two cores together) 172 to 190 are
+products, fused with the operations around them. Of these 55 are attention's, 49 × 49 × 16, at 20 GFLOP/s; 27 to 34 are
+transposed copies for the products that compute the weights' gradients (44 before queries, keys and values were one
+product). Tried without improvement: an optimisation barrier after each norm or residual, and a rule of our own for the
+derivative of the norm.
 """
 
 import jax
@@ -44,7 +46,7 @@ def noise() -> ImageData:
 
 
 def main() -> None:
-    """Measure, print, judge."""
+    """Measure, print the results and check the claim."""
     chosen = options(__doc__, [64, 128], 5)
     results = {}
     for name, config in MODELS.items():
@@ -57,7 +59,7 @@ def main() -> None:
         }
         for size, epoch in epochs.items():
             say(f"{name} of {numbers:,} parameters, batches of {size}: "
-                f"{epoch.median:.0f} s an epoch ({epoch.low:.0f} to {epoch.high:.0f})")  # fmt: skip
+                f"{epoch.median:.0f} s per epoch ({epoch.low:.0f} to {epoch.high:.0f})")  # fmt: skip
         results[name] = {"parameters": numbers, "seconds": seconds, "epoch": {n: vars(x) for n, x in epochs.items()}}
         if name == "vit":
             fastest = min(epochs.values(), key=lambda epoch: epoch.median)

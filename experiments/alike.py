@@ -1,22 +1,24 @@
-"""Alike: how often does a study find a difference where there is none?
+"""Alike: how often does a study report a difference where there is none?
 
-Claim: studies that compare softmax with softmax of other seeds call one of them better as often as a level of 95% says.
+Claim: studies that compare softmax with softmax of other seeds report one of them as better as often as a confidence
+level of 95% implies.
 Command: attnlab run experiments/alike.py
          python experiments/alike.py runs/alike
-Minutes on two cores: 34, beside other work, with jax's compilation cache (2.8 GHz Xeon).
-Expected: 20 seeds come to between 53.5 and 59.0% (mean 56.6%); of 2,000 studies drawn from them one is called better in
-5.1% with 3 seeds a side, in 6.2% with 5 and in 4.7% with 10. The second command draws the studies, no seed on both
-sides, and compares their sides as any study does.
+Minutes on two cores: 34, while other programs ran, with jax's compilation cache (2.8 GHz Xeon).
+Expected: 20 seeds reach between 53.5 and 59.0% (mean 56.6%). Of 2,000 studies drawn from them, one side is reported as
+better in 5.1% with 3 seeds per side, in 6.2% with 5 and in 4.7% with 10. The second command draws the studies, with no
+seed on both sides, and compares the sides as any study does.
 
-To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
-lengths alternated.
+To be measured again: all numbers. They were measured before sources ended with an end mark and before batches of
+different lengths alternated.
 
-Studies drawn from 20 seeds share them, so that their share is less sure than that of 2,000 studies trained apart, which
-would lie between 3.9 and 6.2% 98 times in 100: of 20 values drawn from a normal distribution it lies within the bounds
-that the second command prints, for 5 seeds a side 3.0 to 6.4%. tests/lab/coverage.py has studies apart, of numbers
-drawn.
+The drawn studies share the same 20 seeds, so their share is less certain than that of 2,000 studies trained
+independently. The share of independent studies would lie between 3.9 and 6.2% 98 times in 100. The share of studies
+drawn from 20 values of a normal distribution lies within the bounds that the second command prints. For 5 seeds per
+side these are 3.0 to 6.4%. tests/lab/coverage.py checks independent studies of random numbers.
 
-The task is that of experiments/reverse.py, stopped while it is being learned: seeds are far apart then.
+The task is that of experiments/reverse.py. Training stops while the task is being learned, because the seeds differ
+widely at that point.
 """
 
 from attnlab.lab.study import Experiment, Study
@@ -38,7 +40,7 @@ study = Study(
             save_every=500,
         ),
     ),
-    question="How often does a study find a difference where there is none?",
+    question="How often does a study report a difference where there is none?",
     quick={"task.buckets": 1, "train.steps": 16, "train.warmup": 4, "train.seeds": 6},
 )
 
@@ -46,7 +48,7 @@ STUDIES, SEEDS, POPULATIONS = 2000, (3, 5, 10), 1000
 
 
 def told_apart(values: list[float], seeds: int) -> float:
-    """The share of drawn studies, so many seeds a side, in which one side is called better."""
+    """The share of drawn studies, with `seeds` seeds per side, in which one side is reported as better."""
     import numpy as np
 
     from attnlab.lab.statistics import compare
@@ -59,7 +61,7 @@ def told_apart(values: list[float], seeds: int) -> float:
 
 
 def bounds(count: int, seeds: int) -> tuple[float, float]:
-    """Between which that share lies for 98 of 100 sets of so many values from a normal distribution."""
+    """The interval in which that share lies for 98 of 100 sets of `count` values from a normal distribution."""
     import numpy as np
     from scipy.special import stdtrit
 
@@ -75,23 +77,23 @@ def bounds(count: int, seeds: int) -> tuple[float, float]:
 
 
 def judge(folder: str) -> list[str]:
-    """A line for every number of seeds that the finished study in a folder suffices for."""
+    """One line for each number of seeds per side for which the finished study in the folder has enough seeds."""
     from pathlib import Path
 
     from attnlab.lab.results.outcome import outcomes
 
     first, *others = outcomes(Path(folder))
     if others:
-        return [f"{folder}: holds {1 + len(others)} variants; the study of one alone is asked for"]
+        return [f"{folder}: holds {1 + len(others)} variants; expected a study with one variant"]
     values = list(first.by_seed(first.result["metric"]).values()) if first.result else []
     lines = [f"{len(values)} seeds of softmax, from {min(values):.1%} to {max(values):.1%}"] if values else []
     for seeds in SEEDS:
         if 2 * seeds <= len(values):
             share, (low, high) = told_apart(values, seeds), bounds(len(values), seeds)
             kept = "kept" if low <= share <= high else "MISSED"
-            told = f"one called better in {share:.1%} of {STUDIES:,} studies"
+            told = f"one side reported as better in {share:.1%} of {STUDIES:,} studies"
             lines.append(
-                f"{kept}  {seeds} seeds a side: {told} ({low:.1%} to {high:.1%} of {len(values)} normal values)"
+                f"{kept}  {seeds} seeds per side: {told} ({low:.1%} to {high:.1%} of {len(values)} normal values)"
             )
     return lines or [f"{folder}: no finished study of seeds that all converged"]
 

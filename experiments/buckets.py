@@ -1,4 +1,4 @@
-"""Buckets: does it change what a model learns, into how many lengths its batches are sorted?
+"""Buckets: does the number of lengths into which batches are sorted change the result?
 
 Claim: no. With 1, 2, 4 and 10 buckets a GRU and a Transformer learn equally well within their intervals.
 Command: ATTNLAB_DATA=... attnlab run experiments/buckets.py --out runs/hun --workers 2
@@ -42,7 +42,7 @@ study = Study(
         Variation({name: {"model": model} for name, model in MODELS.items()}),
         over("task.buckets", **{str(count): count for count in BUCKETS}),
     ),
-    question="Does it change what a model learns, into how many lengths its batches are sorted?",
+    question="Does the number of lengths into which batches are sorted change the result?",
     against={f"{model}-{count}": f"{model}-1" for model in MODELS for count in BUCKETS[1:]},
     quick={"train.steps": 16, "train.warmup": 4, "train.seeds": 1},
 )

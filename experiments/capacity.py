@@ -1,31 +1,38 @@
-"""Capacity: how many associations does one layer of linear attention keep, for each feature map?
+"""Capacity: how many associations can one layer of linear attention store, for each feature map?
 
-Claim: with a deterministic map the loss leaves 0 (by more than 2e-3) where there are as many keys as the map has
-features, dim φ: by 60 keys for elu+1 (64), 120 for DPFP-1 (128), 260 for DPFP-2 (256) and 360 for DPFP-3 (384). FAVOR+
-drawn anew all the time (published: for every batch; here: for every sequence) fails at once: that is the variance of
-its draw and no lack of room, for with one fixed draw of the same 128 features (`fixed`) it keeps 40 keys as any does.
+Claim: with a deterministic map the loss rises above 0 (by more than 2e-3) when there are as many keys as the map has
+features, dim φ. That is by 60 keys for elu+1 (64), 120 for DPFP-1 (128), 260 for DPFP-2 (256) and 360 for DPFP-3 (384).
+FAVOR+ with repeated redraws (published: for every batch; here: for every sequence) fails at once. The cause is the
+variance of its draws, not a lack of capacity: with one fixed draw of the same 128 features (`fixed`) it stores 40 keys
+like the others.
 Command: attnlab run experiments/capacity.py
          attnlab run experiments/capacity.py task.keys=60
          python experiments/capacity.py runs/capacity
-Minutes on two cores: 305 in all (measured on one core beside other work; 8 seeds each); the second command, one column
-of the table, 2. The third draws runs/capacity/capacity.png: our loss and its interval against the number of keys,
-beside the published points.
-Expected: measured by the first command, 8 seeds (published, one seed): softmax .0006, .0000, .0001 at 40, 120, 200 keys
-(below .001); elu+1 .0036, .030, .110, .235 at 40, 60, 80, 120 (.0008, .025, .110, .232); DPFP-1 .0004, .013, .103, .183
-at 80, 120, 160, 200 (below .001, .0086, .102, .175); DPFP-2 .0015, .023, .077 at 200, 260, 300 (below .001, .0097,
-.068); DPFP-3 .0004, .018 at 300, 360 (below .001, .0045); FAVOR+ redrawn, m = 64, .111, .205 at 20, 40 (.130, .298),
-m = 512 .027, .060 (.045, .076). One fixed draw, m = 64: .0002, .0055, .099, .235 at 40, 80, 120, 160. Just beyond their
-room ours lie above the published ones, DPFP-3 fourfold, after 4,000 steps where those took up to 7,000; and two leave 0
-by more than 2e-3 a little before their room ends, elu+1 at 40 keys and the fixed draw at 80.
+Minutes on two cores: 305 in all (measured on one core while other programs ran; 8 seeds each); the second command, one
+column of the table, 2. The third command draws runs/capacity/capacity.png: our loss and its interval against the number
+of keys, with the published points.
+Expected: losses measured by the first command, 8 seeds; the published losses (one seed) are in parentheses.
+- softmax: .0006, .0000, .0001 at 40, 120, 200 keys (below .001).
+- elu+1: .0036, .030, .110, .235 at 40, 60, 80, 120 (.0008, .025, .110, .232).
+- DPFP-1: .0004, .013, .103, .183 at 80, 120, 160, 200 (below .001, .0086, .102, .175).
+- DPFP-2: .0015, .023, .077 at 200, 260, 300 (below .001, .0097, .068).
+- DPFP-3: .0004, .018 at 300, 360 (below .001, .0045).
+- FAVOR+ redrawn: m = 64 .111, .205 at 20, 40 (.130, .298); m = 512 .027, .060 (.045, .076).
+- FAVOR+ with one fixed draw, m = 64: .0002, .0055, .099, .235 at 40, 80, 120, 160.
+Just beyond the capacity our losses are above the published ones, fourfold for DPFP-3: ours are after 4,000 steps, the
+published ones after up to 7,000. Two maps exceed 0 by more than 2e-3 a little below their capacity: elu+1 at 40 keys
+and the fixed draw at 80.
 
-Schlag, Irie and Schmidhuber 2021, section 6.1, setting 1, and the code they published: S keys and S values, each told
-once; key width 64; k = W_k [onehot v ; e(key)], q = W_q e(key), embeddings of int(2.2 S) normal numbers; values one-hot
-and not learned; Adam at 1e-3, batches of 32 sequences with one question each; examined every 100 steps on 20 sequences
-with all questions, until the loss is at most 1e-3 or 11 examinations in a row bring no gain; reported is the last
-examination's loss. One seed was published. What differs here: at most 4,000 steps (published: 100,000; the longest of
-these cells took 7,000), one set of 20 sequences for all examinations and another 20 for the number reported, biases
-that start at 0, FAVOR+ with q·k/√64 in the exponent and a redraw for each sequence that turns its directions and keeps
-their lengths. Published values "below 1e-3" stand as 0.001.
+The set-up is that of Schlag, Irie and Schmidhuber 2021, section 6.1, setting 1, and the code they published. A sequence
+has S keys and S values, each shown once. The key width is 64; k = W_k [onehot v ; e(key)], q = W_q e(key), embeddings
+of int(2.2 S) normal numbers. Values are one-hot and not learned. Adam trains at 1e-3 with batches of 32 sequences with
+one question each. The model is evaluated every 100 steps on 20 sequences with all questions, until the loss is at most
+1e-3 or 11 evaluations in a row bring no improvement. The reported loss is that of the last evaluation. One seed was
+published.
+What differs here: training takes at most 4,000 steps (published: 100,000; the longest of these cells took 7,000). One
+set of 20 sequences serves all evaluations, and another 20 serve the reported number. Biases start at 0. FAVOR+ has
+q·k/√64 in the exponent, and its redraw for each sequence rotates its directions and keeps their lengths. Published
+values "below 1e-3" are entered as 0.001.
 """
 
 from functools import reduce
@@ -66,7 +73,7 @@ rows = [
 
 
 def band(name: str, loss: float) -> tuple[float | None, float | None]:
-    """The law: 0 within a map's room, the published loss well beyond it; what is redrawn fails at once."""
+    """The predicted loss: 0 within a map's capacity, the published loss well beyond it; a redrawn map fails at once."""
     if name in ("favor64", "favor512"):
         return 0.02, None
     return (None, 0.005) if loss <= 1e-3 else (round(0.7 * loss, 4), round(1.4 * loss, 4))
@@ -88,12 +95,12 @@ study = Study(
             save_every=1000,
             target=1e-3,
             patience=11,
-            # The published rule: the loss of a run that stops is the last one seen.
+            # The published rule: the loss of a stopped run is that of its last evaluation.
             restore_best=False,
         ),
     ),
     reduce(or_, rows),
-    question="How many associations does one layer of linear attention keep, for each feature map?",
+    question="How many associations can one layer of linear attention store, for each feature map?",
     quick={"train.steps": 8, "train.seeds": 2, "task.examined": 2},
     published={
         f"{name}-{keys}": loss
@@ -105,14 +112,14 @@ study = Study(
         f"{name}-{keys}": band(name, loss)
         for name, losses in PUBLISHED.items()
         for keys, loss in losses.items()
-        # Just beyond its room a loss hangs on how long one trains.
+        # Just beyond a map's capacity the loss depends on the number of training steps.
         if loss is not None and not 1e-3 < loss < 0.01
     },
 )
 
 
 def figure(folder: str) -> str:
-    """Draw our losses, with their intervals, and the published ones against the number of keys; answer where."""
+    """Draw our losses, their intervals and the published losses against the number of keys; return the path."""
     from pathlib import Path
 
     from matplotlib.figure import Figure

@@ -1,15 +1,17 @@
-"""Convolution: does self-attention contain it, and does it find it?
+"""Convolution: can self-attention express it, and does it learn it?
 
-Claim: one layer of self-attention whose heads can look a learned way off does what an unknown 3 × 3 convolution does,
-with a head for each of its nine pixels; with four heads it cannot, and without positions it sees a set of pixels.
+Claim: one layer of self-attention whose heads attend at learned offsets can compute an unknown 3 × 3 convolution if it
+has one head for each of the nine pixels. With four heads it cannot. Without positions it sees only a set of pixels.
 Command: attnlab run experiments/convolution.py
          python experiments/convolution.py runs/convolution
-Minutes on two cores: 3, on one of them. The second command draws runs/convolution/centres.png: what each head weighs.
-Expected: the mean square error over the variance, 3 seeds: nine heads .0016 (.0004 to .0034), four .295 (.275-.314),
-without positions .930 (.929-.930).
+Minutes on two cores: 3, on one of them. The second command draws runs/convolution/centres.png: the weights of each
+head.
+Expected: the mean squared error divided by the variance, 3 seeds: nine heads .0016 (.0004 to .0034), four .295
+(.275-.314), without positions .930 (.929-.930).
 
-Cordonnier, Loukas and Jaggi 2020, theorem 1: K² heads with relative positions express any convolution of K × K. What is
-found is not their construction, a head for each pixel, but nine blends of neighbours that together tell all apart.
+Cordonnier, Loukas and Jaggi 2020, theorem 1: K² heads with relative positions express any convolution of K × K.
+Training does not find their construction, one head per pixel. It finds nine mixtures of neighbours that together
+distinguish all nine pixels.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
@@ -18,7 +20,7 @@ from attnlab.modules.position import Position, Quadratic2D
 from attnlab.tasks.synthetic.filtering import Convolution
 from attnlab.training.config import Train
 
-SIZE = 3  # of the filter, which nobody is told
+SIZE = 3  # of the filter; the model does not know it
 
 study = Study(
     Experiment(
@@ -33,13 +35,13 @@ study = Study(
             "no-position": {"model.position": Position()},
         }
     ),
-    question="Does self-attention find the convolution that it contains?",
+    question="Can self-attention express a convolution, and does it learn it?",
     quick={"train.steps": 32, "train.warmup": 4, "train.seeds": 1},
 )
 
 
 def figure(folder: str) -> str:
-    """Draw what each head of `nine-heads` weighs of what lies around a pixel; answer where."""
+    """Draw the weights of each head of `nine-heads` around a pixel; return the file's path."""
     from pathlib import Path
 
     import numpy as np
@@ -63,7 +65,7 @@ def figure(folder: str) -> str:
         axes.set_title(f"head {n}", fontsize=9)
     whole.supxlabel("columns to the right", fontsize=9)
     whole.supylabel("rows below", fontsize=9)
-    whole.suptitle("What each head weighs of what lies around a pixel.\nThe frame is the convolution.", fontsize=10)
+    whole.suptitle("The weights of each head around a pixel.\nThe frame is the convolution.", fontsize=10)
     path = Path(folder) / "centres.png"
     whole.savefig(path, dpi=150)
     return str(path)

@@ -1,25 +1,26 @@
-"""DETR on blood cells: can queries learn to find the cells of a photograph, each once, no doubles suppressed?
+"""DETR on blood cells: can queries learn to find each cell once, without non-maximum suppression?
 
-Claim: they learn to, from 184 photographs and from nothing. It is a working demonstration, and no more: a third of a
-million parameters, where published detectors are a hundred times larger and start from a network that has seen a
+Claim: they can, from 184 photographs and from scratch. This is a working demonstration and no more: the model has a
+third of a million parameters. Published detectors are a hundred times larger and start from a network that has seen a
 million images.
 Command: ATTNLAB_DATA=... attnlab run experiments/detr.py
          ATTNLAB_DATA=... attnlab run experiments/detr.py model.mechanism=linear       (one of them, or any other; in
          the decoder too with model.among=linear model.cross=linear)
-Minutes on two cores: 31 in two parts, beside other work, with jax's compilation cache (2.8 GHz Xeon).
-To be measured again: all numbers, which were measured with places counted from 0 instead of DETR's own, normalised
+Minutes on two cores: 31 in two parts, while other programs ran, with jax's compilation cache (2.8 GHz Xeon).
+To be measured again: all numbers. They were measured with positions counted from 0 instead of DETR's own, normalised
 positions.
 Expected: average precision at an IoU of .5, one seed: softmax 52.4%, linear 52.0, vectors 34.0; over .5 to .95 22.1,
-24.5 and 19.0. White cells 87.7, 88.6 and 96.7%; red ones 60.4, 61.9 and 5.4; platelets, in the median as large as one
-of the 12 × 16 places that are attended to, 9.1, 5.4 and 0. No published number stands beside it: on COCO, 118,000
-photographs and 80 classes, DETR has .420, and .624 at .5, with 41 million parameters.
+24.5 and 19.0. White cells reach 87.7, 88.6 and 96.7%, red cells 60.4, 61.9 and 5.4, platelets 9.1, 5.4 and 0. The
+median platelet is as large as one of the 12 × 16 positions that are attended to. There is no comparable published
+number: on COCO, with 118,000 photographs and 80 classes, DETR has .420, and .624 at .5, with 41 million parameters.
 
-The published split has a close pair: BloodImage_00038 to train with is next to BloodImage_00037 of the test (a root
-mean square difference of 7.4 of 255 at 96 × 128).
+The published split has a close pair: BloodImage_00038 of the training set is similar to BloodImage_00037 of the test
+set (a root mean square difference of 7.4 of 255 at 96 × 128).
 
-The recipe is that of Carion et al. 2020 (matching, losses and their weights, no suppression of doubles), with queries
-that stand at learned points. The mechanism is the encoder's; the queries ask one another, and the features, by softmax.
-`linear` has linear attention there; `vectors` has the paper's own queries, which are learned vectors and stand nowhere.
+The recipe is that of Carion et al. 2020 (matching, losses and their weights, no suppression of duplicates), with
+queries that have learned anchor points. The variants change the mechanism of the encoder. The decoder uses softmax
+among the queries and from the queries to the features. `linear` has linear attention in the encoder. `vectors` has the
+paper's own queries, which are learned vectors without a position.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
@@ -31,7 +32,7 @@ from attnlab.training.config import Train
 study = Study(
     Experiment(
         task=Cells(),
-        # The decoder has its own, so that what a variant is called is the encoder's.
+        # The decoder's mechanisms are fixed here: a variant's name refers to the encoder alone.
         model=Detr(width=64, heads=4, layers=2, queries=40, channels=16, stages=3, among=Softmax(), cross=Softmax()),
         train=Train(
             steps=5000,
@@ -51,6 +52,6 @@ study = Study(
             "vectors": {"model.mechanism": Softmax(), "model.anchored": False},
         }
     ),
-    question="Can queries find the cells of a photograph, each once?",
+    question="Can queries learn to find each cell once, without non-maximum suppression?",
     quick={"task.rows": 48, "task.columns": 64, "train.steps": 16, "train.warmup": 8},
 )

@@ -1,17 +1,17 @@
-"""Grapheme to phoneme: how well does a small Transformer pronounce words it has never seen?
+"""Grapheme to phoneme: how well does a small Transformer pronounce new words?
 
 Claim: from 3,600 words of Hungarian it learns to pronounce about nine unseen words in ten without an error.
 Command: ATTNLAB_DATA=... attnlab run experiments/g2p.py
          ATTNLAB_DATA=... attnlab run experiments/g2p.py task=cmudict train.seeds=1 train.steps=6000 --out runs/cmudict
-Minutes on two cores: 28 for Hungarian (3 seeds), 20 for CMUdict (1 seed), both with other work on the machine.
+Minutes on two cores: 28 for Hungarian (3 seeds), 20 for CMUdict (1 seed), both while other programs ran.
 Expected: word error on the test words: Hungarian 9.6% (95% interval 7.0-12.1, 3 seeds), CMUdict 40.2% (one seed).
 
-To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
-lengths alternated.
+To be measured again: all numbers. They were measured before sources ended with an end mark and before batches of
+different lengths alternated.
 
-Published beside them: Hungarian 5.33, the best of a grid of 36 models (SIGMORPHON 2020, Gorman et al.); CMUdict by the
-same split rule on the 2018-19 dictionary 33.89 (n-gram WFST) and 30.2 (Transformer, 3 layers of width 256). Both were
-trained far longer than this.
+Published: Hungarian 5.33, the best of a grid of 36 models (SIGMORPHON 2020, Gorman et al.); CMUdict with the same split
+rule on the 2018-19 dictionary 33.89 (n-gram WFST) and 30.2 (Transformer, 3 layers of width 256). Both were trained far
+longer than this model.
 """
 
 from attnlab.lab.study import Experiment, Study, over
@@ -35,6 +35,6 @@ study = Study(
         ),
     ),
     over("model.mechanism", softmax=Softmax()),
-    question="How well does a small Transformer pronounce words it has never seen?",
+    question="How well does a small Transformer pronounce new words?",
     quick={"task.buckets": 1, "train.steps": 32, "train.warmup": 8, "train.seeds": 1},
 )

@@ -1,19 +1,19 @@
-"""Norms: is post-norm simply better, as is often said, and does RMSNorm lose anything?
+"""Norms: is post-norm better than pre-norm, and is RMSNorm worse than LayerNorm?
 
-Claim: it is asked, not known at this size. Pre-norm trains at larger rates without warm-up (Xiong et al. 2020); with
-warm-up and a rate chosen for each, two layers may not tell them apart. RMSNorm removes no mean, and is said to cost no
-quality (Zhang and Sennrich 2019).
+Claim: none at this size; the study asks. Post-norm is often said to be better. Pre-norm trains at larger learning rates
+without warm-up (Xiong et al. 2020). With warm-up and a learning rate chosen for each, two layers may show no
+difference. RMSNorm does not subtract the mean, and is said to cost no quality (Zhang and Sennrich 2019).
 Command: attnlab run experiments/norms.py --workers 2
-Minutes on two cores: 31 by the clocks of its variants, two side by side; stopped and resumed once, with jax's
+Minutes on two cores: 31, from the times of its variants, two at a time; stopped and resumed once, with jax's
 compilation cache (2.8 GHz Xeon).
-Expected: exact match on the test dates, 5 seeds, each variant at the better of two rates: post-norm 99.2% (98.9-99.4)
-with LayerNorm and 99.1 (98.7-99.5) with RMSNorm, pre-norm 99.1 (98.7-99.5) and 99.3 (98.8-99.8): all the same as what
-they are compared with, that is a difference of less than one point. So post-norm is not better here, and RMSNorm loses
-nothing. That is of two layers and a rate of 3e-3, three times the other one; what it takes to train twenty layers is
-not asked.
+Expected: exact match on the test dates, 5 seeds, each variant at the better of two learning rates: post-norm 99.2%
+(98.9-99.4) with LayerNorm and 99.1 (98.7-99.5) with RMSNorm, pre-norm 99.1 (98.7-99.5) and 99.3 (98.8-99.8). Each is
+the same as the variant it is compared with, which means a difference of less than one point. So post-norm is not better
+here, and RMSNorm loses nothing. This holds for two layers and a learning rate of 3e-3, three times the other rate. The
+study does not ask what twenty layers need.
 
-To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
-lengths alternated.
+To be measured again: all numbers. They were measured before sources ended with an end mark and before batches of
+different lengths alternated.
 """
 
 from attnlab.lab.study import Experiment, Study, over, product
@@ -31,7 +31,7 @@ study = Study(
         over("model.norm_first", pre=True, post=False),
         over("model.norm", layer="layer", rms="rms"),
     ),
-    question="Is post-norm simply better, as is often said, and does RMSNorm lose anything?",
+    question="Is post-norm better than pre-norm, and is RMSNorm worse than LayerNorm?",
     margin=0.01,
     against={"post-rms": "pre-rms"},
     quick={"task.buckets": 1, "train.steps": 32, "train.warmup": 8, "train.seeds": 2, "train.learning_rate": 3e-3},

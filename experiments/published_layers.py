@@ -1,14 +1,14 @@
 """Layers as published: which language model is best on the characters of Shakespeare, at equal parameters?
 
-Claim: papers compare their own layer with others at 340 million parameters or more, with one seed. It is asked whether
-small models of the same layers can be told apart with several.
+Claim: none; the study asks whether small models of published layers differ significantly with several seeds. Papers
+compare their own layer with others at 340 million parameters or more, with one seed.
 Command: ATTNLAB_DATA=... attnlab run experiments/published_layers.py
          attnlab run experiments/published_layers.py task=recall --out runs/recall
 Minutes on two cores: not measured yet.
 Expected: not measured yet.
 
-Each variant is a model of `attnlab list models`; docs/attention-layers.md says what its layers have. Widths are matched
-to the parameters of Transformer++. Differences below .02 nats count as equal.
+Each variant is a model of `attnlab list models`; docs/attention-layers.md describes its layers. Widths are matched to
+the parameters of Transformer++. Differences below .02 nats count as equal.
 """
 
 from attnlab.lab.study import Experiment, Study, over
@@ -31,7 +31,7 @@ study = Study(
         ),
     ),
     over("model", **PUBLISHED),
-    question="Which published layer is best on the characters of Shakespeare?",
+    question="Which published language model is best on the characters of Shakespeare, at equal parameters?",
     match="parameters",
     margin=0.02,
     quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2, "train.learning_rate": 1e-3},

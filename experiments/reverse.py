@@ -1,17 +1,17 @@
-"""Reverse: can softmax and linear attention turn a sequence of integers around?
+"""Reverse: can softmax and linear attention reverse a sequence of integers?
 
-Claim: after 1,500 steps both turn short sequences around, neither the longest; softmax is ahead, but two seeds cannot
-tell it from linear. It is a quick look at learning in progress, not a race to the end.
+Claim: after 1,500 steps both reverse short sequences, and neither reverses the longest. Softmax is ahead, but two seeds
+cannot show a significant difference. This is a quick look at learning in progress; no model is trained to the end.
 Command: attnlab run experiments/reverse.py
 Minutes on two cores: 5.
 Expected: exact match on the test sequences: softmax 54.4% (95% interval 30.3-78.5, 2 seeds), linear 37.0% (28.1-45.9).
 
-To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
-lengths alternated.
+To be measured again: all numbers. They were measured before sources ended with an end mark and before batches of
+different lengths alternated.
 
-Sequences of integers 0-49; trained on lengths 1-25, examined on lengths 1-30, as in the JoeyNMT tutorial (Kreutzer et
-al. 2019), whose recurrent model reaches a test BLEU of 95.19. This is a Transformer, and its metric is exact match,
-which is stricter: the two numbers do not compare.
+Sequences of integers 0-49 are trained on lengths 1-25 and tested on lengths 1-30, as in the JoeyNMT tutorial (Kreutzer
+et al. 2019), whose recurrent model reaches a test BLEU of 95.19. This model is a Transformer, and its metric is exact
+match, which is stricter. So the two numbers are not comparable.
 """
 
 from attnlab.lab.study import Experiment, Study, over
@@ -35,6 +35,6 @@ study = Study(
         ),
     ),
     over("model.mechanism", softmax=Softmax(), linear=Linear()),
-    question="Can softmax and linear attention turn a sequence of integers around?",
+    question="Can softmax and linear attention reverse a sequence of integers?",
     quick={"task.buckets": 1, "train.steps": 64, "train.warmup": 16, "train.seeds": 1},
 )

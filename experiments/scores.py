@@ -1,17 +1,17 @@
-"""Scores: does it matter how a recurrent decoder compares its state with what it reads?
+"""Scores: does it matter which score compares the state of a recurrent decoder with the encoded source?
 
-Claim: on dates all scores that see the source learn to read it; location, which sees the state alone, lags behind, and
-so does GAT's, which ranks the source's places alike for every state.
+Claim: on dates all scores that depend on the source learn to read it. Location, which depends on the state alone, is
+worse, and so is GAT's score, which ranks the source positions alike for every state.
 Command: attnlab run experiments/scores.py
-Minutes on two cores: 37, on one of them beside other work.
+Minutes on two cores: 37, on one of them while other programs ran.
 Expected: exact match on the test dates, 3 seeds: additive, concat, cosine and scaled dot 100% in each, dot and general
-99.98% [99.91, 100], gat 98.4% [97.7, 99.0] and location 97.0% [96.2, 97.9], both worse than dot.
+99.98% [99.91, 100], gat 98.4% [97.7, 99.0] and location 97.0% [96.2, 97.9]. The last two are worse than dot.
 
-To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
-lengths alternated.
+To be measured again: all numbers. They were measured before sources ended with an end mark and before batches of
+different lengths alternated.
 
-Luong's global attention (Luong, Pham, Manning 2015, section 3.1) with each of `attnlab.SCORES`; a GRU of 64, the
-encoder in both directions.
+The model has Luong's global attention (Luong, Pham, Manning 2015, section 3.1) with each of `attnlab.SCORES`, and a GRU
+of 64 with a bidirectional encoder.
 """
 
 from attnlab.lab.study import Experiment, Study, over
@@ -28,6 +28,6 @@ study = Study(
         train=Train(steps=1500, batch_size=64, learning_rate=3e-3, warmup=100, seeds=3),
     ),
     over("model.mechanism", **{name: Softmax(score=score) for name, score in SCORES.items()}),
-    question="Does it matter how a recurrent decoder compares its state with what it reads?",
+    question="Does it matter which score compares the state of a recurrent decoder with the encoded source?",
     quick={"task.buckets": 1, "train.steps": 16, "train.warmup": 4, "train.seeds": 1},
 )

@@ -1,22 +1,22 @@
-"""SIGMORPHON 2020: a small recurrent model and a small Transformer a language, from 3,600 words each.
+"""SIGMORPHON 2020: a small recurrent model and a small Transformer per language, from 3,600 words each.
 
 Claim: word error on the test words is at most 8 in 100 for Hungarian and at most 11 for Japanese, by a recurrent model
 with Bahdanau's attention. A Transformer trained for as many steps reaches at most 9 in 100 for both languages. Three
 seeds do not show which of the two is better.
 Command: ATTNLAB_DATA=... attnlab run experiments/sigmorphon.py --workers 2
-Minutes on two cores: not measured; the four records sum to 174 minutes of one core, beside other work.
+Minutes on two cores: not measured; the four records sum to 174 minutes of one core, while other programs ran.
 Expected: word error, 3 seeds, mean and 95% interval: recurrent hun 5.3% (4.4-6.3), jpn 7.6% (6.2-9.0); Transformer hun
 7.9% (6.2-9.7), jpn 7.1% (6.6-7.7). The differences are +2.6 points (-0.1 to +5.3) and -0.5 points (-2.3 to +1.2), so
-both verdicts are unclear. Before sources ended with an end mark and batches of all lengths alternated, the Transformer
-had 12.5% (7.0-18.1) and 14.9% (9.8-19.9), and the recurrent model 6.6% and 7.6%.
-Published, the best of a grid of 36 models a language (Gorman et al. 2020): hun 5.33%, jpn 7.3%. Another of its
+both verdicts are unclear. Before sources ended with an end mark and batches of different lengths alternated, the
+Transformer had 12.5% (7.0-18.1) and 14.9% (9.8-19.9), and the recurrent model 6.6% and 7.6%.
+Published, the best of a grid of 36 models per language (Gorman et al. 2020): hun 5.33%, jpn 7.3%. Another of its
 languages: attnlab run experiments/g2p.py task.language=hin.
 
-Words by letters, answers in IPA. The mean of five models of the last tenth of the steps answers, by a beam of five.
-What is trained was chosen on Hungarian's validation words, one seed each, several things changed at once. At step 1,500
-word error was 6.0% for the recurrent model (of 2,000 steps); for Transformers 10.7% with sinusoidal positions and
-dropout .2, 10.9% with rotary ones and .1 (both of 2,000 steps at 1e-3), 6.7% with rotary ones and .3 (of 3,000 at
-1.5e-3).
+Words are spelled in letters, answers are in IPA. The tested model is the mean of five checkpoints from the last tenth
+of the steps. It decodes with a beam of five. The models were chosen on Hungarian's validation words, with one seed
+each, several things changed at once. At step 1,500 word error was 6.0% for the recurrent model (of 2,000 steps). For
+Transformers it was 10.7% with sinusoidal positions and dropout .2, 10.9% with rotary ones and .1 (both of 2,000 steps
+at 1e-3), and 6.7% with rotary ones and .3 (of 3,000 at 1.5e-3).
 """
 
 from typing import Any
@@ -58,7 +58,7 @@ study = Study(
         Variation(MODELS),
         over("task.language", **{language: language for language in WANTED}),
     ),
-    question="How well does one small model a language pronounce words it has never seen?",
+    question="How well do a small recurrent model and a small Transformer per language pronounce new words?",
     quick={"task.buckets": 1, "train.steps": 16, "train.average": 0, "train.warmup": 8, "train.seeds": 1},
     published={f"{model}-{language}": value for model in MODELS for language, value in BEST.items()},
     bands={f"recurrent-{language}": (None, value) for language, value in WANTED.items()},

@@ -8,19 +8,20 @@ Command: ATTNLAB_DATA=... attnlab run experiments/source_marks.py --out runs/hun
          attnlab run experiments/source_marks.py task=reverse --out runs/reverse --workers 2
          attnlab run experiments/source_marks.py task=dates --out runs/dates --workers 2
          ATTNLAB_DATA=... attnlab run experiments/source_marks.py task=scan --out runs/scan --workers 2
-Minutes on two cores: not measured; the 16 records of task=reverse sum to 156 minutes of one core, beside other work.
-Expected: sequences of task=reverse that are exactly right, five seeds, mean and 95% interval, with no mark, end, begin
-and both: rotary 19.9% (5.9-34.0), 69.3 (60.3-78.2), 71.7 (67.0-76.4), 77.0 (68.4-85.7); sinusoidal 37.7 (36.4-39.1),
-39.3 (37.0-41.7), 39.3 (38.2-40.3), 39.3 (35.9-42.7); no position 4.4 to 4.7; GRU 93.6 (92.0-95.1), 93.2 (92.2-94.2),
-91.9 (90.8-93.1), 95.3 (94.6-96.0). The other tasks are not measured yet.
+Minutes on two cores: not measured; the 16 records of task=reverse sum to 156 minutes of one core, while other programs
+ran.
+Expected: fraction of the sequences of task=reverse that are exactly right, five seeds, mean and 95% interval, with no
+mark, end, begin and both: rotary 19.9% (5.9-34.0), 69.3 (60.3-78.2), 71.7 (67.0-76.4), 77.0 (68.4-85.7); sinusoidal
+37.7 (36.4-39.1), 39.3 (37.0-41.7), 39.3 (38.2-40.3), 39.3 (35.9-42.7); no position 4.4 to 4.7; GRU 93.6 (92.0-95.1),
+93.2 (92.2-94.2), 91.9 (90.8-93.1), 95.3 (94.6-96.0). The other tasks are not measured yet.
 
-Softmax attention normalises over the symbols that are there and cannot see that none follows. Sinusoidal positions say
-where the first symbol stands, rotary ones only how far apart two symbols are, and without positions a source is a bag
-of symbols. The recurrent encoder reads from both ends and has its zero state there, so it knows them without a mark.
-Each variant is compared with the same model under the end mark. Three languages: Hungarian, where others saw an effect;
-Bulgarian, which devoices consonants at the end of a word, so that the end changes the answer; Greek, which is spelled
-regularly and writes a final sigma as a letter of its own. The models are small and are trained briefly: the study
-compares marks and looks for no best model.
+Softmax attention normalises over the symbols that are present and cannot detect that no further symbol follows.
+Sinusoidal positions encode where the first symbol is. Rotary ones encode only how far apart two symbols are. Without
+positions a source is a bag of symbols. The recurrent encoder reads from both ends and starts there from its zero state,
+so it knows the ends without a mark. Each variant is compared with the same model with the end mark.
+There are three languages. For Hungarian others saw an effect. Bulgarian devoices consonants at the end of a word, so
+that the end changes the answer. Greek is spelled regularly and writes a final sigma as a letter of its own. The models
+are small and are trained briefly: the study compares marks and does not look for the best model.
 """
 
 from attnlab.data.text.marks import SOURCE_MARKS

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Attention by hand
 #
-# Three tokens, numbers that fit on paper, and every step from the scores to the map. Then a mask, and why it acts on
-# the scores.
+# This notebook computes attention over three tokens, with numbers that fit on paper and every step from the scores to
+# the map. Then it adds a mask and shows why a mask acts on the scores.
 
 # %%
 # Where attnlab comes from if it is not installed here: the folder of a checkout, a wheel, or an address that pip
@@ -23,7 +23,7 @@ except ModuleNotFoundError:
         raise ModuleNotFoundError(
             "attnlab is not installed: set SOURCE above to the folder of a checkout, a wheel or an address"
         ) from None
-    # jax stays as it is: on Colab it is the one made for its machines.
+    # jax is kept as it is: Colab has a build for its own machines.
     kept = {name: version(name) for name in ("jax", "jaxlib") if find_spec(name)}
     if kept and tuple(map(int, kept["jax"].split(".")[:3])) < (0, 10, 2):
         raise ImportError(f"attnlab needs jax 0.10.2 or newer, and {kept['jax']} is installed") from None
@@ -56,9 +56,9 @@ q, k, v = x @ to_query, x @ to_key, x @ to_value
 print("q", q, "k", k, "v", v, sep="\n")
 
 # %% [markdown]
-# ## Scores, weights, answer
+# ## Scores, weights, output
 #
-# A score for every pair, a softmax over the keys of each query, and a mixture of the values.
+# Attention computes a score for every pair, a softmax over the keys of each query, and a weighted sum of the values.
 
 # %%
 scores = dot(q, k)
@@ -73,8 +73,8 @@ np.testing.assert_allclose(map[0], [0.06337894, 0.46831053, 0.46831053], atol=5e
 np.testing.assert_allclose(y[0], [1.93662106, 6.68310531, 1.59506841], atol=5e-7)
 
 # %% [markdown]
-# Tutorials print `[2, 7, 1.5]` for the first row: there, the weights were rounded to `[0, .5, .5]` before the mixture.
-# And scores are usually divided by √K, because the sum of K products of unit variance has variance K:
+# Tutorials print `[2, 7, 1.5]` for the first row: there, the weights were rounded to `[0, .5, .5]` before the sum.
+# Scores are usually divided by √K, because the sum of K products of unit variance has variance K:
 
 # %%
 scaled = Softmax().attend(q, k, v)
@@ -84,7 +84,7 @@ np.testing.assert_allclose(scaled[0], [1.86387420, 6.31937101, 1.70418870], atol
 # %% [markdown]
 # ## The map
 #
-# How much each query (a row) draws from each key (a column).
+# The map has the weight of each key (a column) for each query (a row).
 
 
 # %%
@@ -114,17 +114,17 @@ print("sums of rows, masked after softmax:", wrong.sum(axis=1))
 print("sums of rows, masked before:      ", np.asarray(causal.sum(axis=1)))
 
 # %% [markdown]
-# Masks combine with `&`, `|` and `~`. A row that may see nothing answers zero, not a mean of everything:
+# Masks combine with `&`, `|` and `~`. A query that may see no key returns zero, not the mean of all values:
 
 # %%
 nothing = Causal() & ~Causal()
 print(Softmax().attend(q, k, v, nothing))
-show(weights(Softmax(), q, k, Causal() & Window(1, 1)), "itself alone")
+show(weights(Softmax(), q, k, Causal() & Window(1, 1)), "its own position only")
 
 # %% [markdown]
-# ## A decoder looks at an encoder
+# ## A decoder attends to an encoder
 #
-# One query, four keys, the dot product as the score: the second state gets all the weight.
+# There is one query and there are four keys; the score is the dot product. The second state gets all the weight.
 
 # %%
 state = jnp.array([[10.0, 5, 10]])

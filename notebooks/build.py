@@ -1,4 +1,4 @@
-"""Notebooks from their sources: `python notebooks/build.py` writes a .ipynb, without outputs, beside each .py."""
+"""Build the notebooks: `python notebooks/build.py` writes a .ipynb without outputs next to each source .py."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ MARK = "# %%"
 
 
 def sources() -> list[Path]:
-    """The notebooks' sources."""
+    """Return the paths of the notebooks' sources."""
     return sorted(path for path in Path(__file__).parent.glob("*.py") if path.name != "build.py")
 
 
 def notebook(source: str) -> nbformat.NotebookNode:
-    """The notebook of a py:percent source: "# %%" begins a cell of code, "# %% [markdown]" one of text.
+    """Return the notebook of a py:percent source: "# %%" begins a code cell, "# %% [markdown]" a text cell.
 
-    Raises ValueError where something stands before the first cell.
+    Raises:
+        ValueError: There is text before the first cell.
     """
     before, *cells = f"\n{source}".split(f"\n{MARK}")
     if before.strip():
@@ -30,7 +31,7 @@ def notebook(source: str) -> nbformat.NotebookNode:
 
 
 def text(made: nbformat.NotebookNode) -> str:
-    """A notebook as its file has it."""
+    """Return the text of a notebook's file."""
     nbformat.validate(made)
     return nbformat.writes(made) + "\n"
 

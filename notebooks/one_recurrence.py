@@ -1,8 +1,8 @@
 # %% [markdown]
-# # Softmax and linear attention are one recurrence apart
+# # Linear attention is a recurrence
 #
-# Put a feature map φ in the place of the exponential, and the sum over the past becomes a matrix that is carried from
-# token to token. What that costs, and what it saves.
+# If a feature map φ replaces the exponential of softmax, the sum over the past becomes a matrix that is carried from
+# token to token. This notebook shows what that costs and what it saves.
 
 # %%
 # Where attnlab comes from if it is not installed here: the folder of a checkout, a wheel, or an address that pip
@@ -23,7 +23,7 @@ except ModuleNotFoundError:
         raise ModuleNotFoundError(
             "attnlab is not installed: set SOURCE above to the folder of a checkout, a wheel or an address"
         ) from None
-    # jax stays as it is: on Colab it is the one made for its machines.
+    # jax is kept as it is: Colab has a build for its own machines.
     kept = {name: version(name) for name in ("jax", "jaxlib") if find_spec(name)}
     if kept and tuple(map(int, kept["jax"].split(".")[:3])) < (0, 10, 2):
         raise ImportError(f"attnlab needs jax 0.10.2 or newer, and {kept['jax']} is installed") from None
@@ -42,9 +42,10 @@ from attnlab.mechanisms import Linear, Softmax, causal, weights
 q, k, v = (jax.random.normal(jax.random.key(n), (64, 8)) for n in range(3))
 
 # %% [markdown]
-# ## The same answer three ways
+# ## The same result in three ways
 #
-# As a map of all pairs; as a loop that remembers S = Σ φ(k)ᵀv and z = Σ φ(k) and nothing else; and by the library.
+# Linear attention is computed as a map of all pairs, as a loop that stores only S = Σ φ(k)ᵀv and z = Σ φ(k), and by the
+# library.
 
 # %%
 phi = lambda x: jax.nn.elu(x) + 1
@@ -69,8 +70,8 @@ assert np.allclose(by_pairs, by_library, atol=1e-5)
 # %% [markdown]
 # ## Rank
 #
-# Seen by every query at once, the map of linear attention is a product of two thin matrices: its rank is at most the
-# number of features. Softmax lifts the bound.
+# Without a mask, the map of linear attention is a product of two thin matrices, so its rank is at most the number of
+# features. Softmax has no such bound.
 
 # %%
 for name, mechanism in {"softmax": Softmax(), "linear": Linear()}.items():
@@ -85,7 +86,7 @@ plt.show()
 # %% [markdown]
 # ## State
 #
-# What must be remembered to write the next token: all keys and values, or one matrix.
+# To generate the next token, softmax needs all keys and values, and linear attention needs one matrix.
 
 # %%
 lengths = np.array([16, 64, 256, 1024, 4096])
@@ -93,20 +94,19 @@ for name in ("softmax", "linear", "gated-linear", "delta"):
     state = lambda T, name=name: jax.tree.leaves(jax.eval_shape(lambda: MECHANISMS[name].start(T, 64, 64)))
     bytes = [sum(x.size * x.dtype.itemsize for x in state(int(T))) for T in lengths]
     plt.loglog(lengths, bytes, marker="o", label=name)
-plt.gca().set(xlabel="tokens", ylabel="bytes a head", title="decoding state, keys and values 64 wide")
+plt.gca().set(xlabel="tokens", ylabel="bytes per head", title="decoding state, keys and values 64 wide")
 plt.legend()
 plt.show()
 
 # %% [markdown]
 # ## Cost
 #
-# Operations for a causal pass, as the library counts them. The lines cross where there are about as many tokens as
-# features.
+# The library counts the operations of a causal pass. The lines cross where there are about as many tokens as features.
 
 # %%
 for name in ("softmax", "linear"):
     flops = [MECHANISMS[name].cost(int(T), int(T), 64, 64).flops for T in lengths]
     plt.loglog(lengths, flops, marker="o", label=name)
-plt.gca().set(xlabel="tokens", ylabel="operations a head")
+plt.gca().set(xlabel="tokens", ylabel="operations per head")
 plt.legend()
 plt.show()

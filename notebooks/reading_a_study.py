@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Reading a study
 #
-# What a few seeds allow one to say: an interval, a verdict, and how many seeds the next study should have.
+# This notebook shows what a few seeds can show: an interval, a verdict, and the number of seeds for the next study.
 
 # %%
 # Where attnlab comes from if it is not installed here: the folder of a checkout, a wheel, or an address that pip
@@ -22,7 +22,7 @@ except ModuleNotFoundError:
         raise ModuleNotFoundError(
             "attnlab is not installed: set SOURCE above to the folder of a checkout, a wheel or an address"
         ) from None
-    # jax stays as it is: on Colab it is the one made for its machines.
+    # jax is kept as it is: Colab has a build for its own machines.
     kept = {name: version(name) for name in ("jax", "jaxlib") if find_spec(name)}
     if kept and tuple(map(int, kept["jax"].split(".")[:3])) < (0, 10, 2):
         raise ImportError(f"attnlab needs jax 0.10.2 or newer, and {kept['jax']} is installed") from None
@@ -32,8 +32,8 @@ except ModuleNotFoundError:
 # %% [markdown]
 # ## Run one
 #
-# Softmax against linear attention on a small task, to say what stood behind a key: both variants, five seeds each, one
-# program a variant.
+# The study compares softmax with linear attention on a small task, which is to recall the value of a key. Both variants
+# have five seeds, and each variant is one program.
 
 # %%
 from pathlib import Path
@@ -51,17 +51,18 @@ study = Study(
         train=Train(steps=240, batch_size=32, learning_rate=1e-2, warmup=20, seeds=5, evaluate_every=80),
     ),
     over("model.mechanism", softmax=Softmax(), linear=Linear()),
-    question="Does softmax recall what four keys meant better than linear attention?",
+    question="Does softmax recall the values of four keys better than linear attention?",
     name="reading",
     margin=0.02,
 )
 results = run(study, out=Path(mkdtemp()))
 
 # %% [markdown]
-# ## The answer
+# ## The result
 #
-# Each variant is compared with the first one, seed by seed. *Better* and *worse* leave out zero; *the same* lies inside
-# the margin of two points; *unclear* is neither, and says what this study could have found.
+# Each variant is compared with the first one, seed by seed. *Better* and *worse*: the interval of the difference
+# excludes zero. *The same*: the interval is inside the margin of two points. *Unclear*: neither; the verdict then
+# states which difference this study could have found.
 
 # %%
 results.verdicts()
@@ -75,8 +76,8 @@ results.curves()
 # %% [markdown]
 # ## By hand
 #
-# The same from the numbers. An interval over five seeds is Student's; the verdict comes from the paired differences. A
-# seed that diverged has no value, so that values are paired by their seeds, not by their places.
+# This cell computes the same from the recorded values. The interval over five seeds is Student's; the verdict comes
+# from the paired differences. A seed that diverged has no value, so values are paired by seed, not by position.
 
 # %%
 from attnlab.lab import RunFolder
@@ -97,9 +98,9 @@ print(f"linear is {found.verdict}: {found.difference:+.3f} ({found.low:+.3f} to 
 print("no effect size" if found.effect is None else f"effect {found.effect:.2f}")
 
 # %% [markdown]
-# ## One seed says nothing
+# ## One seed is not enough
 #
-# There is no spread in it, and so no interval: the library refuses instead of inventing one.
+# A single value has no spread and therefore no interval. The library raises an error instead of inventing one.
 
 # %%
 try:
@@ -110,7 +111,7 @@ except ValueError as refusal:
 # %% [markdown]
 # ## How many seeds next time?
 #
-# To find a difference of two points in four studies of five, at the spread seen here:
+# This number of seeds finds a difference of two points in four studies of five, at the spread of this study:
 
 # %%
 print(found.seeds_for_margin, "seeds")

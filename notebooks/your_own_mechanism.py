@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Your own mechanism in twenty lines
 #
-# Defined here, in the notebook, it goes through parity, through an ablation against softmax, and into a report.
+# This notebook defines a mechanism, checks its parity, compares it with softmax in an ablation, and writes a report.
 
 # %%
 # Where attnlab comes from if it is not installed here: the folder of a checkout, a wheel, or an address that pip
@@ -22,7 +22,7 @@ except ModuleNotFoundError:
         raise ModuleNotFoundError(
             "attnlab is not installed: set SOURCE above to the folder of a checkout, a wheel or an address"
         ) from None
-    # jax stays as it is: on Colab it is the one made for its machines.
+    # jax is kept as it is: Colab has a build for its own machines.
     kept = {name: version(name) for name in ("jax", "jaxlib") if find_spec(name)}
     if kept and tuple(map(int, kept["jax"].split(".")[:3])) < (0, 10, 2):
         raise ImportError(f"attnlab needs jax 0.10.2 or newer, and {kept['jax']} is installed") from None
@@ -33,7 +33,8 @@ except ModuleNotFoundError:
 # ## The mechanism
 #
 # Weights that fall off with the squared distance between query and key, an idea older than attention (Nadaraya and
-# Watson 1964). It says what every allowed pair weighs; masks, padding, packing, cached decoding and the map follow.
+# Watson 1964). The class defines the weight of every allowed pair. Masks, padding, packing, cached decoding and the map
+# follow from it.
 
 # %%
 from dataclasses import dataclass
@@ -48,19 +49,19 @@ class Nearness(Pairwise):
     """y_t = Σ_j softmax_j(−|q_t − k_j|² / (2√K)) v_j."""
 
     def weights(self, q, k, allowed, *, i, j, bias=None):
-        """[T S]: near keys weigh more."""
+        """Return the weights [T S]; near keys have larger ones."""
         distance = (q * q).sum(1)[:, None] - 2 * q @ k.T + (k * k).sum(1)[None, :]
         return masked_softmax(-0.5 * distance * q.shape[1] ** -0.5, allowed)
 
     def cost(self, T, S, K, V, block=None):
-        """Two products of all pairs, and a few operations for each."""
+        """Return the cost: two products of all pairs, and a few operations for each pair."""
         return Cost(T * S * (2 * K + 2 * V + 9), 4 * (T * K + S * (K + V) + T * V), 4 * S * (K + V))
 
 
 # %% [markdown]
-# ## Into the table
+# ## Registration
 #
-# From here on it stands behind every `model.mechanism=`.
+# After this cell every `model.mechanism=` can name the mechanism.
 
 # %%
 import attnlab
@@ -70,7 +71,8 @@ attnlab.MECHANISMS["nearness"] = Nearness()
 # %% [markdown]
 # ## Parity
 #
-# Whole sequence, blocks, one token after the other, map: do they agree in float64, and how far off is float32?
+# Do all forms agree in float64 (whole sequence, blocks, one token after the other, map), and how large is the error in
+# float32?
 
 # %%
 import jax
@@ -84,9 +86,9 @@ with jax.enable_x64(True):
 # %% [markdown]
 # ## An ablation
 #
-# Both are told four pairs of a key and a value, then asked for the keys' values; three seeds each, trained together,
-# with the same data in the same order, so that differences pair by seed. Seconds here; for an answer one believes, more
-# steps and seeds.
+# Both mechanisms read four pairs of a key and a value and are then asked for the values. Each has three seeds, trained
+# together with the same data in the same order, so that differences pair by seed. This takes seconds here. A reliable
+# result needs more steps and seeds.
 
 # %%
 from pathlib import Path
@@ -104,7 +106,7 @@ study = Study(
         train=Train(steps=240, batch_size=32, learning_rate=1e-2, warmup=20, seeds=3, evaluate_every=80),
     ),
     over("model.mechanism", softmax=Softmax(), nearness=Nearness()),
-    question="Is nearness as good as softmax at recalling what four keys meant?",
+    question="Is nearness as good as softmax at recalling the values of four keys?",
     name="nearness",
     margin=0.02,
 )
@@ -121,9 +123,9 @@ results.maps()
 # %% [markdown]
 # ## Later, elsewhere
 #
-# The report needs the folder alone. To ask the model again, the mechanism must be in the table again: in a shell,
-# `attnlab sample RUN --input "k0 v1 k1 v2 k2 v3 k3 v4 k2" --code mine.py` first runs a file that puts it there.
-# Four keys are told with their values, then one is asked for.
+# The report needs only the folder. To run the model again, the mechanism must be registered again: in a shell,
+# `attnlab sample RUN --input "k0 v1 k1 v2 k2 v3 k3 v4 k2" --code mine.py` first runs a file that registers it.
+# The input has four keys with their values, then one key as the question.
 
 # %%
 from attnlab.lab import report
