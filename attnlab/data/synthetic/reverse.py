@@ -22,19 +22,19 @@ def read(seed: int, sizes: dict[str, int], longest: dict[str, int], symbols: int
       symbols: integers are below this.
       backwards: whether the target is the reversed sequence, or the sequence itself.
     """
-    parts, taught = {}, longest["train"]
+    parts, training = {}, longest["train"]
     for n, part in enumerate(PARTS):
         drawn = _draw(generator(seed, n), sizes[part], longest[part], symbols)
         parts[part] = [Example(source, (source[::-1] if backwards else source,)) for source in drawn]
     for part in ("valid", "test"):
-        if longest[part] > taught:
-            parts[part] = [each._replace(group=_group(len(each.source), taught)) for each in parts[part]]
+        if longest[part] > training:
+            parts[part] = [each._replace(group=_group(len(each.source), training)) for each in parts[part]]
     return parts
 
 
-def _group(length: int, taught: int) -> str:
+def _group(length: int, training: int) -> str:
     """Returns the name of the group of a length."""
-    return f"1-{taught}" if length <= taught else f"{taught + 1}+"
+    return f"1-{training}" if length <= training else f"{training + 1}+"
 
 
 def _draw(random: np.random.Generator, size: int, longest: int, symbols: int) -> Iterator[tuple[str, ...]]:

@@ -74,8 +74,8 @@ class SpeechData(ClassificationData):
         self._buckets = Buckets(self._lengths["train"], task.buckets)
         self._longest = int(max(rounded(lengths.max()) for lengths in self._lengths.values()))
         self.shape = Classes(Frames(task.bands, self._longest), len(self.classes), each=True)
-        taught = np.concatenate(self._strings["train"].sounds)
-        self._mean, self._spread = taught.mean(axis=0), np.maximum(taught.std(axis=0), 1e-3)
+        frames = np.concatenate(self._strings["train"].sounds)
+        self._mean, self._spread = frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3)
         self._known: dict[tuple[str, int | None], list[tuple[np.ndarray, Batch]]] = {}
         data = ({f"{part} {each.label}": each.samples} for part in PARTS for each in parts[part])
         self.fingerprint = fingerprint(self.mel, data)
