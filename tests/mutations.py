@@ -499,7 +499,7 @@ BUGS = [
     Bug(
         "Mamba-3 gives the token before no second weight",
         "mechanisms/mamba3.py",
-        "(last_write + (1 - share) * step)",
+        "(last_write + (1 - share) * dt)",
         "last_write",
         equation("mamba3"),
     ),

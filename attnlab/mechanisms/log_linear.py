@@ -27,7 +27,7 @@ class LogLinear(Recurrent):
     y_t = Σ_{s≤t} λ_t[level(t, s)] e^(−A (Δ_{s+1} + … + Δ_t)) (q_t·k_s) Δ_s v_s, λ = softplus(levels)
 
     The level of a pair is the number of bits of t xor s, so that recent tokens are told apart more finely than old
-    ones. With λ = 1 this is `Ssd`. The extra input `step` is one number per token, and `levels` is one per query and
+    ones. With λ = 1 this is `Ssd`. The extra input `dt` is one number per token, and `levels` is one per query and
     level. A = e^rate and `shift` are learned, one per head, as in Mamba-2. The state is a matrix [K V] per level.
 
     Raises:
@@ -53,8 +53,8 @@ class LogLinear(Recurrent):
 
     @property
     def tokens(self):
-        """`step`: step size, before shift and softplus."""
-        return {"step": ()}
+        """`dt`: step size, before shift and softplus."""
+        return {"dt": ()}
 
     @property
     def queries(self):
@@ -92,12 +92,12 @@ class LogLinear(Recurrent):
         """Attends causally, block after block."""
         return update_by_blocks(self, self.block, q, k, v, block, bias=bias, **extra)
 
-    def update(self, memory, q, k, v, block, *, bias=None, step, levels, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, dt, levels, rate, shift):
         """Processes a block of new tokens."""
         dtype, keep = memory.sums.dtype, jnp.asarray(block.keep)
-        q, k, step, levels, rate, shift = (x.astype(dtype) for x in (q, k, step, levels, rate, shift))
-        step = gate.step(step[:, None], shift[None])
-        log_gates = jnp.where(keep[:, None], gate.log_decay(step, rate), 0)
+        q, k, dt, levels, rate, shift = (x.astype(dtype) for x in (q, k, dt, levels, rate, shift))
+        dt = gate.step_size(dt[:, None], shift[None])
+        log_gates = jnp.where(keep[:, None], gate.log_decay(dt, rate), 0)
         pairs = block.pairs
         # The number of tokens before each one in its run: those of the block, and those of the state in its first run.
         index = jnp.sum(pairs, axis=1, dtype=jnp.int32) - 1 + jnp.where(block.state_visible, memory.count, 0)
@@ -105,7 +105,7 @@ class LogLinear(Recurrent):
         reach = Visibility(
             pairs, *(jnp.asarray(x) for x in (block.state_visible, block.enters_state, block.state_survives))
         )
-        written = apply_weights(k * step, keep[:, None])
+        written = apply_weights(k * dt, keep[:, None])
         y, after = log_linear.absorb(
             memory, q, written, v.astype(dtype), log_gates, jax.nn.softplus(levels), index, reach
         )
