@@ -23,7 +23,7 @@ from attnlab.mechanisms.inputs import (
     zero_where_padded,
 )
 from attnlab.mechanisms.position_state import PositionState, initial_block, next_block
-from attnlab.ops.mask import Causal, EdgeList, Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Causal, EdgeList, Full, Mask
 from attnlab.ops.token_block import TokenBlock
 
 
@@ -94,7 +94,7 @@ class CheckedMechanism(Mechanism):
             NotImplementedError: if this mechanism cannot decode.
         """
 
-    def check_positions(self, i: Int[Places, " T"]) -> None:
+    def check_positions(self, i: Int[ArrayOrNumpy, " T"]) -> None:
         """Checks that positions lie within the maximum length, if there is one.
 
         Raises:
@@ -174,7 +174,7 @@ class CheckedMechanism(Mechanism):
         return zero_where_padded(keep, self.attend_causal(q, k, v, block, bias=bias, **extra))
 
 
-def _positions(given: Int[Places, " T"] | None, first: int, end: int) -> Int[Places, " T"]:
+def _positions(given: Int[ArrayOrNumpy, " T"] | None, first: int, end: int) -> Int[ArrayOrNumpy, " T"]:
     """Returns positions as int32: as a numpy array, which is known while tracing, if they are first … end−1."""
     default = np.arange(first, end, dtype=np.int32)
     if given is None or (isinstance(given, np.ndarray) and np.array_equal(given, default)):
@@ -182,7 +182,9 @@ def _positions(given: Int[Places, " T"] | None, first: int, end: int) -> Int[Pla
     return jnp.asarray(given, jnp.int32)
 
 
-def causal_block(mechanism: Mechanism, mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> TokenBlock:
+def causal_block(
+    mechanism: Mechanism, mask: Mask, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
+) -> TokenBlock:
     """Returns the block of a whole sequence, for mechanisms that support no other mask than `Causal()`.
 
     Args:

@@ -16,7 +16,7 @@ from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts, check_positive
 from attnlab.ops.learned_score import Bias, Scores, initial, is_length_bound, shapes
-from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full, Mask
 from attnlab.ops.precision import weighted_sum
 from attnlab.ops.score import PRODUCTS, scaled_dot
 from attnlab.ops.softmax import masked_softmax
@@ -99,7 +99,7 @@ class PatternSoftmax(Pairwise):
         """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
         return replace(self, length=length) if is_length_bound(self.score) else self
 
-    def check_positions(self, i: Int[Places, " S"]) -> None:
+    def check_positions(self, i: Int[ArrayOrNumpy, " S"]) -> None:
         """Checks that positions lie within `length`, if the score learns something per position.
 
         Raises:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.tree import pytree
 
@@ -54,7 +54,7 @@ def initial_block(T: int, i, keep, segment) -> TokenBlock:
 def next_block(
     clock: PositionState,
     T: int,
-    i: Int[Places, " T"] | None,
+    i: Int[ArrayOrNumpy, " T"] | None,
     keep: Bool[Array, " T"] | None,
     segment: Int[Array, " T"] | None,
 ) -> tuple[TokenBlock, PositionState]:

@@ -20,7 +20,7 @@ from attnlab.modules.embed import Embed
 from attnlab.modules.position import LayerPositions, PositionEncoding
 from attnlab.modules.stack import first_values, scan_layers, stack_layers, unstack_layers
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.tree import pytree, static
 from attnlab.pattern import Pattern, by_layer, period
 
@@ -32,7 +32,7 @@ class Decoding:
 
     layers: PyTree
     """A tuple of the layers' states. They are not stacked: a stacked array would be copied for every symbol."""
-    keep: Bool[Places, " S"] | None
+    keep: Bool[ArrayOrNumpy, " S"] | None
     """False marks padding of the memory, [S]. None without a memory."""
     table: Array | None
     """The table of the position encoding, or None."""
@@ -123,7 +123,7 @@ class Decoder(OutputHead):
         return jnp.dtype(self.config.dtype)
 
     def embed(
-        self, embed: Embed, ids, position: PositionEncoding, i: Int[Places, " T"], table, key
+        self, embed: Embed, ids, position: PositionEncoding, i: Int[ArrayOrNumpy, " T"], table, key
     ) -> Float[Array, "T D"]:
         """Return the embeddings of symbols with their positions added, after dropout."""
         return dropout(position.add(embed(ids, self.dtype), i, table), self.config.dropout, key)

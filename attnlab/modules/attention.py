@@ -20,7 +20,7 @@ from attnlab.modules.dense import fold_key
 from attnlab.modules.head_projections import HeadProjections
 from attnlab.modules.position import Position, PositionEncoding
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
+from attnlab.ops.mask import ArrayOrNumpy, Causal, Full, KeyPadding, Mask, QueryPadding
 from attnlab.ops.precision import weighted_sum
 
 NO_POSITION = Position()
@@ -66,8 +66,8 @@ class Attention(HeadProjections):
         memory: Float[Array, "S E"] | None = None,
         mask: Mask = Full(),
         position: PositionEncoding = NO_POSITION,
-        i: Int[Places, " T"] | None = None,
-        j: Int[Places, " S"] | None = None,
+        i: Int[ArrayOrNumpy, " T"] | None = None,
+        j: Int[ArrayOrNumpy, " S"] | None = None,
         first: Float[Array, "T F"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "T D"], Array | None]:
@@ -98,8 +98,8 @@ class Attention(HeadProjections):
         memory: dict[str, Array],
         mask: Mask = Full(),
         position: PositionEncoding = NO_POSITION,
-        i: Int[Places, " T"] | None = None,
-        j: Int[Places, " S"] | None = None,
+        i: Int[ArrayOrNumpy, " T"] | None = None,
+        j: Int[ArrayOrNumpy, " S"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "T D"], Array | None]:
         """Attend from x to keys and values that `keys_values` has projected.
@@ -213,7 +213,7 @@ class Attention(HeadProjections):
         self,
         x: Float[Array, "T D"],
         state: AttentionState,
-        i: Int[Places, " T"],
+        i: Int[ArrayOrNumpy, " T"],
         position: PositionEncoding = NO_POSITION,
         first: Float[Array, "T F"] | None = None,
     ) -> tuple[Float[Array, "T D"], AttentionState]:

@@ -22,7 +22,7 @@ from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import PositionEncoding
 from attnlab.ops.layer import dropout, split_keys
-from attnlab.ops.mask import Full, KeyPadding, Places, QueryPadding
+from attnlab.ops.mask import ArrayOrNumpy, Full, KeyPadding, QueryPadding
 from attnlab.ops.tree import pytree
 
 
@@ -208,7 +208,7 @@ class Memory:
 
     vectors: PyTree
     """The vectors [S D], or what a model computes from them."""
-    keep: Bool[Places, " S"]
+    keep: Bool[ArrayOrNumpy, " S"]
     """False marks padding, [S]."""
 
 
@@ -276,7 +276,7 @@ class DecoderLayer(SelfAttentionLayer):
         self,
         x: Float[Array, "T D"],
         state: dict[str, PyTree],
-        i: Int[Places, " T"],
+        i: Int[ArrayOrNumpy, " T"],
         position: PositionEncoding,
         memory_keep,
         first: Float[Array, "T F"] | None = None,

@@ -20,7 +20,7 @@ from attnlab.modules.learned import extras
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import RMSNorm
 from attnlab.modules.position import PositionEncoding
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import weighted_sum
 from attnlab.ops.score import scaled_dot
 
@@ -116,7 +116,7 @@ class LatentAttention(Attention):
         self,
         x: Float[Array, "T D"],
         state: AttentionState,
-        i: Int[Places, " T"],
+        i: Int[ArrayOrNumpy, " T"],
         position: PositionEncoding = NO_POSITION,
         first: Float[Array, "T F"] | None = None,
     ) -> tuple[Float[Array, "T D"], AttentionState]:

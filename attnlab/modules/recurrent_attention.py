@@ -21,7 +21,7 @@ from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.observable import Observable
 from attnlab.ops.learned_score import LEARNED
-from attnlab.ops.mask import Full, KeyPadding, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full, KeyPadding, Mask
 from attnlab.ops.precision import accumulation_dtype, matmul, weighted_sum
 from attnlab.ops.score import additive, concat, hidden_scores
 
@@ -109,7 +109,7 @@ class RecurrentAttention(Observable):
         return self._by_heads(self._attend, x, known, mask, {"i": np.arange(len(x), dtype=np.int32)})
 
     def step(
-        self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[Places, " S"], i: Int[Places, ""]
+        self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[ArrayOrNumpy, " S"], i: Int[ArrayOrNumpy, ""]
     ) -> tuple[Float[Array, " M"], Array | None]:
         """Attend from one state.
 

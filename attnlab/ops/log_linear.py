@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 
 from attnlab.ops.gate_products import by_tokens, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, apply_weights
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.tree import pytree
 
 
@@ -30,7 +30,7 @@ class LevelSums:
     """Number of tokens that are summed."""
 
 
-def bits(x: Int[Places, "..."]) -> Int[Array, "..."]:
+def bits(x: Int[ArrayOrNumpy, "..."]) -> Int[Array, "..."]:
     """Returns the number of bits of numbers of 0 or more: 0 for 0, 1 for 1, 2 for 2 and 3, …"""
     return 32 - jax.lax.clz(jnp.asarray(x, jnp.int32))
 

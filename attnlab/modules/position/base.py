@@ -11,7 +11,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops.learned_score import Bias
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 class PositionEncoding:
@@ -42,15 +42,19 @@ class PositionEncoding:
         """
         return None
 
-    def add(self, x: Float[Array, "T D"], i: Int[Places, " T"], table: Array | None = None) -> Float[Array, "T D"]:
+    def add(
+        self, x: Float[Array, "T D"], i: Int[ArrayOrNumpy, " T"], table: Array | None = None
+    ) -> Float[Array, "T D"]:
         """Return the input x with positions i added. `table` is the result of `table`, or None."""
         return x
 
-    def per_layer(self, i: Int[Places, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
+    def per_layer(self, i: Int[ArrayOrNumpy, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
         """Return what is added to the input of each layer, or None."""
         return None
 
-    def rotate(self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]):
+    def rotate(
+        self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
+    ):
         """Return the queries and keys of one head, rotated by their positions i and j."""
         return q, k
 

@@ -15,7 +15,7 @@ from attnlab.ops.blockwise.schedule import LoopSchedule, Rule, plan_blocks
 from attnlab.ops.blockwise.sweep import Plan, backward, forward
 from attnlab.ops.blockwise.vmap_groups import vmap_in_groups
 from attnlab.ops.learned_score import Scores
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.split import pad_to_multiple
@@ -31,8 +31,8 @@ def attend(
     scores: Scores,
     rules: Sequence[Rule],
     *,
-    i: Int[Places, " T"],
-    j: Int[Places, " S"],
+    i: Int[ArrayOrNumpy, " T"],
+    j: Int[ArrayOrNumpy, " S"],
     block: int,
     ways: LoopSchedule | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, " T"]]:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Int, PyTree
 
 from attnlab.ops.blockwise.vmap_groups import max_over_vmap
-from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full, Mask
 from attnlab.ops.tree import pytree, static
 from attnlab.ops.trip_counts import annotate_trip_counts
 
@@ -36,9 +36,9 @@ class Rule:
 
     mask: Mask
     """The mask."""
-    i: Int[Places, " T"]
+    i: Int[ArrayOrNumpy, " T"]
     """Positions of the queries [T]."""
-    j: Int[Places, " S"]
+    j: Int[ArrayOrNumpy, " S"]
     """Positions of the keys [S]."""
 
     def over(self, here: slice, there: slice) -> bool | None:
@@ -60,9 +60,9 @@ class Rule:
 class PanelSchedule:
     """Each block of queries meets a few panels of neighbouring keys. Blocks with equal panels share compiled code."""
 
-    which: Int[Places, " A"]
+    which: Int[ArrayOrNumpy, " A"]
     """Kind of each block of queries [A]."""
-    starts: Int[Places, "A N"]
+    starts: Int[ArrayOrNumpy, "A N"]
     """First key of each panel of each block [A N]."""
     kinds: tuple[tuple[tuple[int, bool], ...], ...] = static()
     """For each kind, the (width, asked) of its panels; `asked` says whether the rules must be evaluated."""
@@ -96,9 +96,9 @@ class PanelSchedule:
 class BlockVisits:
     """The key blocks that each query block a meets: the first counts[a] of blocks[a]. The arrays may be traced."""
 
-    blocks: Int[Places, "A N"]
+    blocks: Int[ArrayOrNumpy, "A N"]
     """Indices of key blocks [A N]."""
-    counts: Int[Places, " A"]
+    counts: Int[ArrayOrNumpy, " A"]
     """How many of them each query block meets [A]."""
     usual: int = static(default=1)
     """Roughly how many blocks to expect, if `counts` is traced. Used for cost estimates."""

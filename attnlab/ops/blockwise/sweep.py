@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 from attnlab.ops.blockwise.schedule import LoopSchedule, PanelSchedule, Rule
 from attnlab.ops.blockwise.vmap_groups import all_over_vmap
 from attnlab.ops.learned_score import Scores
-from attnlab.ops.mask import Full, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full
 from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.tree import pytree, static
 
@@ -30,9 +30,9 @@ class Plan:
 
     scores: Scores
     """The score function."""
-    i: Int[Places, " T"]
+    i: Int[ArrayOrNumpy, " T"]
     """Positions of queries for the scores [T]."""
-    j: Int[Places, " S"]
+    j: Int[ArrayOrNumpy, " S"]
     """Positions of keys for the scores [S]."""
     rules: tuple[Rule, ...]
     """Masks with their positions."""

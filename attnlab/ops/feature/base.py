@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from attnlab.documented import Documented
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 class Mapped(NamedTuple):
@@ -76,7 +76,7 @@ class Feature(metaclass=Documented):
         """Returns the floating-point operations per row, without exponentials."""
         return self.dim(K)
 
-    def query(self, x: Float[Array, "T K"], i: Int[Places, " T"], **learned: Float[Array, "..."]) -> Mapped:
+    def query(self, x: Float[Array, "T K"], i: Int[ArrayOrNumpy, " T"], **learned: Float[Array, "..."]) -> Mapped:
         """Maps queries.
 
         Args:
@@ -89,7 +89,7 @@ class Feature(metaclass=Documented):
         """
         raise NotImplementedError
 
-    def key(self, x: Float[Array, "S K"], j: Int[Places, " S"], **learned: Float[Array, "..."]) -> Mapped:
+    def key(self, x: Float[Array, "S K"], j: Int[ArrayOrNumpy, " S"], **learned: Float[Array, "..."]) -> Mapped:
         """Maps keys by ψ, which is φ unless the map treats queries and keys differently.
 
         Args:
@@ -120,7 +120,7 @@ class Feature(metaclass=Documented):
         """
         raise NotImplementedError
 
-    def aligned(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
+    def aligned(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> tuple[ArrayOrNumpy, ArrayOrNumpy]:
         """Returns positions of queries and keys shifted to the origin that the map expects.
 
         Args:
@@ -129,7 +129,7 @@ class Feature(metaclass=Documented):
         """
         return i, j
 
-    def check(self, i: Int[Places, " T"]) -> None:
+    def check(self, i: Int[ArrayOrNumpy, " T"]) -> None:
         """Checks known positions against the length to which the map is bound.
 
         Raises:

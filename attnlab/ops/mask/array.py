@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Array, Int, Shaped
 
 from attnlab.ops.lookup import lookup
-from attnlab.ops.mask.base import Mask, Places
+from attnlab.ops.mask.base import ArrayOrNumpy, Mask
 from attnlab.ops.tree import pytree
 
 
-def _kept(keep: Places, at: Places) -> Array:
+def _kept(keep: ArrayOrNumpy, at: ArrayOrNumpy) -> Array:
     """Returns keep[at] as a boolean, False out of range.
 
     Numbers are converted first, because `~` of an integer array is not a logical negation.
@@ -45,7 +45,7 @@ class KeyPadding(Mask):
       ValueError: if `keep` is not an array.
     """
 
-    keep: Shaped[Places, " S"]
+    keep: Shaped[ArrayOrNumpy, " S"]
     """Which keys are tokens [S]; False or 0 is padding."""
     keys_only = True
 
@@ -72,7 +72,7 @@ class QueryPadding(Mask):
       ValueError: if `keep` is not an array.
     """
 
-    keep: Shaped[Places, " T"]
+    keep: Shaped[ArrayOrNumpy, " T"]
     """Which queries are tokens [T]; False or 0 is padding."""
     indexed = True
 
@@ -103,9 +103,9 @@ class Segments(Mask):
       ValueError: if `query` or `key` is not an array.
     """
 
-    query: Int[Places, " T"]
+    query: Int[ArrayOrNumpy, " T"]
     """Segment of each query [T]."""
-    key: Int[Places, " S"]
+    key: Int[ArrayOrNumpy, " S"]
     """Segment of each key [S]."""
     indexed = True
 
@@ -135,7 +135,7 @@ class Edges(Mask):
       ValueError: if `adjacency` is not an array of two axes.
     """
 
-    adjacency: Shaped[Places, "N M"]
+    adjacency: Shaped[ArrayOrNumpy, "N M"]
     """The matrix [N M]: one row per query, one column per key."""
     indexed = True
 

@@ -12,8 +12,8 @@ from jaxtyping import Array, Bool, Int
 from attnlab.documented import Documented
 from attnlab.ops.tree import pytree
 
-# Positions: numpy arrays if they are known at trace time, jax arrays if they are given as inputs.
-Places = Array | np.ndarray
+# A numpy array is known at trace time; a jax array may be traced.
+ArrayOrNumpy = Array | np.ndarray
 # Rows and columns of the blocks in which `Mask.reachable` evaluates a mask.
 BLOCK = 512
 
@@ -32,7 +32,7 @@ class Mask(metaclass=Documented):
     keys_only = False
     indexed = False
 
-    def __call__(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Places, "T S"]:
+    def __call__(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> Bool[ArrayOrNumpy, "T S"]:
         """Evaluates the mask for every pair.
 
         Args:
@@ -54,7 +54,9 @@ class Mask(metaclass=Documented):
         """
         return None
 
-    def factors(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places] | None:
+    def factors(
+        self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
+    ) -> tuple[ArrayOrNumpy, ArrayOrNumpy] | None:
         """Returns the mask as an outer product of two vectors, if it is one.
 
         Args:
@@ -66,7 +68,7 @@ class Mask(metaclass=Documented):
         """
         return (np.ones(i.shape, bool), self(np.zeros(1, np.int32), j)[0]) if self.keys_only else None
 
-    def reachable(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
+    def reachable(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> tuple[ArrayOrNumpy, ArrayOrNumpy]:
         """Returns which queries see any key, and which keys are seen by any query.
 
         If there are more than `BLOCK`² pairs, the mask is evaluated block by block, so that [T S] is never held.
