@@ -122,7 +122,7 @@ def asked(name: str, task: Any, model: Any, length: int, kind: str) -> dict[str,
 
 def made(mechanism: CheckedMechanism, length: int, kind: str) -> CheckedMechanism:
     """The same for the length; what reads the past alone behind a short convolution."""
-    sized = small(mechanism).sized(length)
+    sized = small(mechanism).with_length(length)
     return ShortConvolution(sized) if kind == "decodes" else sized
 
 

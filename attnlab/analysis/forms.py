@@ -47,7 +47,7 @@ def agreement(
     Returns:
       {kind: {comparison: difference}}; None if the mechanism has no such form.
     """
-    mechanism = mechanism.sized(T)
+    mechanism = mechanism.with_length(T)
     with jax.enable_x64(True):
         inputs = draw(mechanism, T, K, V)
         compare = {"causal": _causal, "extend": _extend, "padding": _padding, "lifted": _lifted}

@@ -91,13 +91,13 @@ class Linear(Pairwise, Recurrent):
             else replace(self, feature=RotatedFeatures(self.feature, position=position))
         )
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with its feature map for `length` positions."""
-        return replace(self, feature=self.feature.sized(length))
+        return replace(self, feature=self.feature.with_length(length))
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that the feature map supports `length` positions."""
-        self.feature.fit(length)
+        self.feature.check_length(length)
 
     def check_positions(self, i):
         """Checks that the feature map supports the positions."""

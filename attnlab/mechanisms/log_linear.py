@@ -70,11 +70,11 @@ class LogLinear(Recurrent):
         """Returns initial values as in Mamba-2."""
         return gate.initial(key)
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with `length`."""
         return replace(self, length=length)
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that `length` is within the maximum."""
         if length > self.length:
             raise ValueError(f"{self} supports {self.length} positions, got {length}")

@@ -95,7 +95,7 @@ class PatternSoftmax(Pairwise):
         sink = {"sink": jnp.zeros((), jnp.float32)} if self.sink == "learned" else {}
         return initial(self.score, self.length, key, K) | sink
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
         return replace(self, length=length) if is_length_bound(self.score) else self
 

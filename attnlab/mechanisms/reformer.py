@@ -51,7 +51,7 @@ class Reformer(Pairwise):
       neighbours in sorted order.
 
     If sorted by blocks, time is O(rounds·T·S/buckets) for buckets of about equal size. With `buckets` None and a
-    mechanism from `sized` it is O(rounds·T·block). The results of the rounds are merged by their softmax sums.
+    mechanism from `with_length` it is O(rounds·T·block). The results of the rounds are merged by their softmax sums.
     Forward-mode derivatives are then not supported.
 
     Rotary positions are not supported, because buckets depend on the direction of a rotated vector and not only on
@@ -67,8 +67,8 @@ class Reformer(Pairwise):
     buckets: int | None = None
     """Number of buckets, even.
 
-    None is 8, or for longer sequences the number of blocks that `sized` computes. A bucket is then about as long as a
-    block, twice as long as in the paper.
+    None is 8, or for longer sequences the number of blocks that `with_length` computes. A bucket is then about as
+    long as a block, twice as long as in the paper.
     """
     rounds: int = 4
     """Number of rounds of hashing."""
@@ -96,7 +96,7 @@ class Reformer(Pairwise):
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with one bucket per block of `length` tokens.
 
         It returns itself if `buckets` is set, or if there would be at most 8.

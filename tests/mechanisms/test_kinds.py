@@ -50,7 +50,7 @@ FREE = [name for name, each in MECHANISMS.items() if each.traits.any_mask and no
 
 @pytest.mark.parametrize("name", FREE)
 def test_outputs_change_with_positions_if_that_is_declared(name):
-    mechanism = SMALL[name].sized(9)
+    mechanism = SMALL[name].with_length(9)
     q, k, v, extra = inputs(mechanism, 9)
     q, k = np.abs(q), np.abs(k)  # no feature is zero
     attend = lambda j: np.asarray(mechanism.attend(q, k, v, j=jnp.asarray(j, jnp.int32), **extra))

@@ -327,7 +327,7 @@ def test_cosformer_beyond_its_length():
         causal(mechanism, q, k, v)
     with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         mechanism.start(5, K, V)
-    longer = mechanism.sized(5)
+    longer = mechanism.with_length(5)
     assert longer.feature == Cosformer(length=5)
     assert np.isfinite(causal(longer, q, k, v)).all()
     # More queries than keys have positions before the first key: only distances matter.

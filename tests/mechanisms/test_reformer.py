@@ -151,7 +151,7 @@ def test_only_blocks_with_common_buckets_are_visited():
 
 @pytest.mark.parametrize("T", [512, 1024, 4096])
 def test_the_number_of_visited_blocks_is_near_the_declared_one(T):
-    mechanism = Reformer().sized(T)
+    mechanism = Reformer().with_length(T)
     q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
     of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
     near = _near(T, mechanism._buckets, 64)
@@ -162,11 +162,11 @@ def test_the_number_of_visited_blocks_is_near_the_declared_one(T):
 
 def test_the_default_number_of_buckets_grows_with_length():
     """About as long as a block each; what a person names stays."""
-    sized = {T: Reformer().sized(T).buckets for T in (9, 512, 1000, 4096)}
+    sized = {T: Reformer().with_length(T).buckets for T in (9, 512, 1000, 4096)}
     assert sized == {9: None, 512: None, 1000: 16, 4096: 64}
-    assert Reformer(block=16).sized(512).buckets == 32
+    assert Reformer(block=16).with_length(512).buckets == 32
     for named in (Reformer(buckets=4), Reformer(block=None)):
-        assert named.sized(4096) == named
+        assert named.with_length(4096) == named
     # Without a length, it has as many buckets as for short sequences, at every length.
     x = np.random.default_rng(0).standard_normal((4096, 8))
     assert set(np.unique(Reformer()._hash(jnp.asarray(x)))) == set(range(8))

@@ -122,7 +122,7 @@ def test_attention_equals_the_published_equation():
 
 @pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
 def test_every_bidirectional_mechanism_can_be_used(name):
-    attention = filled(Attentive(MECHANISMS[name].sized(16)), SHAPE)
+    attention = filled(Attentive(MECHANISMS[name].with_length(16)), SHAPE)
     image = rng.standard_normal((4, 4, 16)).astype(np.float32)
     found = jax.jit(lambda attention, image: attention(image))(attention, image)
     assert np.isfinite(found).all()

@@ -69,7 +69,7 @@ def both(model):
 
 @pytest.mark.parametrize("name", one_of_each())
 def test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing(name):
-    mechanism = MECHANISMS[name].sized(8)
+    mechanism = MECHANISMS[name].with_length(8)
     forced, steps = both(made(**with_one(mechanism)))
     np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
     np.testing.assert_allclose(forced[1, :4], forced[0, :4], atol=1e-5)

@@ -225,7 +225,7 @@ CAN = one_of_each(reads)
 
 @pytest.mark.parametrize("name", [*SUMS, *CAN])
 def test_attending_step_by_step_equals_attending_at_once_and_ignores_padding(name):
-    mechanism = SUMS[name] if name in SUMS else MECHANISMS[name].sized(6)
+    mechanism = SUMS[name] if name in SUMS else MECHANISMS[name].with_length(6)
     x, memory, keep = given()
     (c, look), (steps, _) = forms_of_reading(reader(mechanism), *map(jnp.asarray, (x, memory, keep)))
     assert (c.shape, look) == ((5, MEMORY), None)

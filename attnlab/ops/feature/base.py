@@ -136,14 +136,14 @@ class Feature(metaclass=Documented):
           ValueError: if a position is beyond it.
         """
 
-    def fit(self, length: int) -> None:
+    def check_length(self, length: int) -> None:
         """Checks a length against the length to which the map is bound.
 
         Raises:
           ValueError: if the map is bound to fewer than `length` positions.
         """
 
-    def sized(self, length: int) -> Feature:
+    def with_length(self, length: int) -> Feature:
         """Returns the map for `length` positions: itself, unless it is bound to a length."""
         return self
 

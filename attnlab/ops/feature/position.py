@@ -64,16 +64,16 @@ class Cosformer(Feature):
             return
         if (first := int(i.min())) < 0:
             raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got {first}")
-        self.fit(int(i.max()) + 1)
+        self.check_length(int(i.max()) + 1)
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that `length` is at most M."""
         if length > self.length:
             raise ValueError(
                 f"{self} supports positions 0 … {self.length - 1}, got {length - 1}; use length={length} or more"
             )
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns the map with M = `length`."""
         return replace(self, length=length)
 

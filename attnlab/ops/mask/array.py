@@ -56,7 +56,7 @@ class KeyPadding(Mask):
         """keep[j]."""
         return jnp.broadcast_to(_kept(self.keep, j)[None, :], (i.shape[0], j.shape[0]))
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per key."""
         _long_enough("KeyPadding", keep=(self.keep.shape[0], S))
 
@@ -87,7 +87,7 @@ class QueryPadding(Mask):
         """Returns (keep[i], all True)."""
         return _kept(self.keep, i), jnp.ones(j.shape, bool)
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per query."""
         _long_enough("QueryPadding", keep=(self.keep.shape[0], T))
 
@@ -119,7 +119,7 @@ class Segments(Mask):
         column_valid = (j >= 0) & (j < self.key.shape[0])
         return (query[:, None] == key[None, :]) & row_valid[:, None] & column_valid[None, :]
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per query and one row per key."""
         _long_enough("Segments", query=(self.query.shape[0], T), key=(self.key.shape[0], S))
 
@@ -155,6 +155,6 @@ class Edges(Mask):
         edges = jnp.asarray(self.adjacency).astype(bool)[at[:, None], to[None, :]]
         return edges & row_valid[:, None] & column_valid[None, :]
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per query and one column per key."""
         _long_enough("Edges", adjacency=(self.adjacency.shape[0], T), columns=(self.adjacency.shape[1], S))

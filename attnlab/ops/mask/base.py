@@ -102,7 +102,7 @@ class Mask(metaclass=Documented):
         columns, rows = jax.lax.scan(step, jnp.zeros(j.shape, bool), queries)
         return rows.reshape(-1)[: i.size], columns
 
-    def fit(self, T: int, S: int) -> None:
+    def check_shape(self, T: int, S: int) -> None:
         """Checks the mask's arrays against queries at 0 … T−1 and keys at 0 … S−1.
 
         Raises:
@@ -161,10 +161,10 @@ class Both:
         """Whether either operand is indexed by i."""
         return self.one.indexed or self.other.indexed
 
-    def fit(self, T: int, S: int) -> None:
+    def check_shape(self, T: int, S: int) -> None:
         """Checks both operands."""
-        self.one.fit(T, S)
-        self.other.fit(T, S)
+        self.one.check_shape(T, S)
+        self.other.check_shape(T, S)
 
 
 @pytree
@@ -239,6 +239,6 @@ class Not(Mask):
         said = self.one.over(i0, i1, j0, j1)
         return None if said is None else not said
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks the operand."""
-        self.one.fit(T, S)
+        self.one.check_shape(T, S)
