@@ -102,12 +102,12 @@ class LogLinear(Recurrent):
         # The number of tokens before each one in its run: those of the block, and those of the state in its first run.
         index = jnp.sum(pairs, axis=1, dtype=jnp.int32) - 1 + jnp.where(block.state_visible, memory.count, 0)
         index = jnp.maximum(index, 0)
-        reach = Visibility(
+        visible = Visibility(
             pairs, *(jnp.asarray(x) for x in (block.state_visible, block.enters_state, block.state_survives))
         )
         written = apply_weights(k * dt, keep[:, None])
-        y, after = log_linear.absorb(
-            memory, q, written, v.astype(dtype), log_gates, jax.nn.softplus(levels), index, reach
+        y, after = log_linear.update_block(
+            memory, q, written, v.astype(dtype), log_gates, jax.nn.softplus(levels), index, visible
         )
         return jnp.where((index < self.length)[:, None], y, jnp.nan).astype(v.dtype), after
 

@@ -35,7 +35,7 @@ def bits(x: Int[ArrayOrNumpy, "..."]) -> Int[Array, "..."]:
     return 32 - jax.lax.clz(jnp.asarray(x, jnp.int32))
 
 
-def absorb(
+def update_block(
     state: LevelSums,
     q: Float[Array, "T K"],
     k: Float[Array, "T K"],
@@ -43,7 +43,7 @@ def absorb(
     log_gates: Float[Array, "T 1"],
     scales: Float[Array, "T L"],
     index: Int[Array, " T"],
-    reach: Visibility,
+    visible: Visibility,
 ) -> tuple[Float[Array, "T V"], LevelSums]:
     """Processes one block of T tokens after a state, computing all pairs within the block.
 
@@ -55,7 +55,7 @@ def absorb(
       log_gates: logarithms of the gates a, at most 0, zero for padding [T 1].
       scales: weight λ of each level [T L].
       index: number of kept tokens before each token in its run [T].
-      reach: visibility of the block.
+      visible: visibility of the block.
 
     Returns:
       The outputs [T V], and the state after the block.
@@ -64,20 +64,22 @@ def absorb(
     parts = dyadic_sums(log_gates[None])
     sums = chunk_sums(parts, T)
     level = jnp.minimum(bits(index[:, None] ^ index[None, :]), L - 1)
-    pairs = jnp.where(reach.pairs, jnp.exp(by_tokens(parts)[0, :T, :T]) * jnp.take_along_axis(scales, level, axis=1), 0)
+    pairs = jnp.where(
+        visible.pairs, jnp.exp(by_tokens(parts)[0, :T, :T]) * jnp.take_along_axis(scales, level, axis=1), 0
+    )
     # The sums of the state belong to the bits of its count. Of a later query, their level is at least that of the
     # count.
     own = jnp.arange(L, dtype=jnp.int32)
     moved = lambda later: jnp.minimum(jnp.maximum(own[None, :], bits(later ^ state.count)[:, None]), L - 1)
     seen = jnp.take_along_axis(scales, moved(index), axis=1) * jnp.exp(sums.from_start[0])
-    seen = apply_weights(seen, reach.state_visible[:, None])
+    seen = apply_weights(seen, visible.state_visible[:, None])
     y = (pairs * (q @ k.T)) @ v + jnp.einsum("tk,lkv,tl->tv", q, state.sums, seen)
 
-    new = apply_weights(jnp.exp(sums.to_end[0]), reach.enters_state[:, None])
-    entered = jnp.sum(jnp.asarray(reach.enters_state), dtype=jnp.int32)
-    count = jnp.where(reach.state_survives, state.count, 0) + entered
+    new = apply_weights(jnp.exp(sums.to_end[0]), visible.enters_state[:, None])
+    entered = jnp.sum(jnp.asarray(visible.enters_state), dtype=jnp.int32)
+    count = jnp.where(visible.state_survives, state.count, 0) + entered
     one_hot = lambda level: (level[:, None] == own[None, :]).astype(q.dtype)
-    kept = apply_weights(jnp.exp(sums.from_start[0, -1, 0]), reach.state_survives)
+    kept = apply_weights(jnp.exp(sums.from_start[0, -1, 0]), visible.state_survives)
     level = jnp.minimum(bits(index ^ count), L - 1)
     written = jnp.einsum("tl,tk,tv->lkv", one_hot(level) * new, k, v)
     merged = jnp.einsum("mkv,ml->lkv", kept * state.sums, one_hot(moved(count[None])[0]))
