@@ -26,9 +26,10 @@ class LogLinear(Recurrent):
 
     y_t = Σ_{s≤t} λ_t[level(t, s)] e^(−A (Δ_{s+1} + … + Δ_t)) (q_t·k_s) Δ_s v_s, λ = softplus(levels)
 
-    The level of a pair is the number of bits of t xor s, so that recent tokens are told apart more finely than old
-    ones. With λ = 1 this is `Ssd`. The extra input `dt` is one number per token, and `levels` is one per query and
-    level. A = e^rate and `shift` are learned, one per head, as in Mamba-2. The state is a matrix [K V] per level.
+    The level of a pair is the bit length of t xor s (0 for 0, 2 for 2 and 3), so that recent tokens are told apart more
+    finely than old ones. With λ = 1 this is `Ssd`. The extra input `dt` is one number per token, and `levels` is one
+    per query and level. A = e^rate and `shift` are learned, one per head, as in Mamba-2. The state is a matrix [K V]
+    per level.
 
     Raises:
         ValueError: if `length` or `block` is below 1, or if a position is known to lie beyond `length`. The output of a

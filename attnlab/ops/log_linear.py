@@ -1,8 +1,8 @@
 """Decaying linear attention with a weight per level of a Fenwick tree, in O(T log T).
 
-y_t = Σ_{s≤t} λ_t[level(t, s)] a_{s+1} … a_t (q_t·k_s) v_s. The level is the number of bits of t xor s: 0 for the token
-itself, and larger for earlier tokens, in blocks of 1, 2, 4, … tokens. The tokens before t are held as one sum per set
-bit of t. All tokens of a sum have the same level for every later query (Guo et al. 2025, section 3).
+y_t = Σ_{s≤t} λ_t[level(t, s)] a_{s+1} … a_t (q_t·k_s) v_s. The level is the bit length of t xor s (0 for 0, 2 for 2 and
+3): 0 for the token itself, and larger for earlier tokens, in blocks of 1, 2, 4, … tokens. The tokens before t are held
+as one sum per set bit of t. All tokens of a sum have the same level for every later query (Guo et al. 2025, section 3).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class LevelSums:
     """Number of tokens that are summed."""
 
 
-def bits(x: Int[ArrayOrNumpy, "..."]) -> Int[Array, "..."]:
-    """Returns the number of bits of numbers of 0 or more: 0 for 0, 1 for 1, 2 for 2 and 3, …"""
+def bit_length(x: Int[ArrayOrNumpy, "..."]) -> Int[Array, "..."]:
+    """Returns the bit length of numbers of 0 or more: 0 for 0, 1 for 1, 2 for 2 and 3, …"""
     return 32 - jax.lax.clz(jnp.asarray(x, jnp.int32))
 
 
@@ -63,14 +63,14 @@ def update_block(
     T, L = scales.shape
     parts = dyadic_sums(log_gates[None])
     sums = chunk_sums(parts, T)
-    level = jnp.minimum(bits(index[:, None] ^ index[None, :]), L - 1)
+    level = jnp.minimum(bit_length(index[:, None] ^ index[None, :]), L - 1)
     pairs = jnp.where(
         visible.pairs, jnp.exp(by_tokens(parts)[0, :T, :T]) * jnp.take_along_axis(scales, level, axis=1), 0
     )
     # The sums of the state belong to the bits of its count. Of a later query, their level is at least that of the
     # count.
     own = jnp.arange(L, dtype=jnp.int32)
-    moved = lambda later: jnp.minimum(jnp.maximum(own[None, :], bits(later ^ state.count)[:, None]), L - 1)
+    moved = lambda later: jnp.minimum(jnp.maximum(own[None, :], bit_length(later ^ state.count)[:, None]), L - 1)
     seen = jnp.take_along_axis(scales, moved(index), axis=1) * jnp.exp(sums.from_start[0])
     seen = apply_weights(seen, visible.state_visible[:, None])
     y = (pairs * (q @ k.T)) @ v + jnp.einsum("tk,lkv,tl->tv", q, state.sums, seen)
@@ -80,7 +80,7 @@ def update_block(
     count = jnp.where(visible.state_survives, state.count, 0) + entered
     one_hot = lambda level: (level[:, None] == own[None, :]).astype(q.dtype)
     kept = apply_weights(jnp.exp(sums.from_start[0, -1, 0]), visible.state_survives)
-    level = jnp.minimum(bits(index ^ count), L - 1)
+    level = jnp.minimum(bit_length(index ^ count), L - 1)
     written = jnp.einsum("tl,tk,tv->lkv", one_hot(level) * new, k, v)
     merged = jnp.einsum("mkv,ml->lkv", kept * state.sums, one_hot(moved(count[None])[0]))
     return y, LevelSums(merged + written, count)
