@@ -247,7 +247,7 @@ BUGS = [
     Bug(
         "positions do not count on",
         "mechanisms/position_state.py",
-        "counted = clock.position + count - start",
+        "counted = position_state.position + count - start",
         "counted = count - start",
         contract("window", "forms"),
     ),
