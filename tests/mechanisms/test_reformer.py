@@ -137,10 +137,12 @@ def test_few_pairs_are_all_compared(T, S):
 
 def test_only_blocks_with_common_buckets_are_visited():
     one, other = jnp.array([0, 0, 1, 2, 5, 5, 7]), jnp.array([0, 1, 1, 1, 2, 3, 3, 6, 6])
-    ways = meetings(one, other, 2, 4)
-    visits = [ways.part.blocks[a, : ways.part.counts[a]].tolist() for a in range(len(ways.part.counts))]
+    schedule = meetings(one, other, 2, 4)
+    visits = [
+        schedule.masked.blocks[a, : schedule.masked.counts[a]].tolist() for a in range(len(schedule.masked.counts))
+    ]
     assert len(visits) == 4
-    size = ways.size
+    size = schedule.size
     for a, blocks in enumerate(visits):
         for b in range(-(-9 // size)):
             # The range of a block of queries, from its first bucket to its last.
@@ -155,9 +157,9 @@ def test_the_number_of_visited_blocks_is_near_the_declared_one(T):
     q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
     of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
     near = _near(T, mechanism._buckets, 64)
-    ways = [meetings(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
-    met = np.mean([np.mean(way.part.counts) for way in ways])
-    assert 0.7 <= ways[0].part.usual / met <= 1.4
+    schedules = [meetings(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
+    met = np.mean([np.mean(schedule.masked.counts) for schedule in schedules])
+    assert 0.7 <= schedules[0].masked.expected_count / met <= 1.4
 
 
 def test_the_default_number_of_buckets_grows_with_length():
