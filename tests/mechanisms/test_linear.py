@@ -121,7 +121,7 @@ CLOSED = {
 @pytest.mark.usefixtures("x64")
 def test_a_pair_kernel_equals_the_product_of_features(feature, normalise):
     mechanism, T = Linear(feature=feature, normalise=normalise), 300
-    assert feature.closed
+    assert feature.has_kernel
     assert T > ROWS
     random = np.random.default_rng(0)
     q, k, v = (jnp.asarray(random.normal(size=(T, WIDTH))) for _ in range(3))

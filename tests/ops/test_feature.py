@@ -338,8 +338,8 @@ def test_invalid_fields_are_refused():
         lambda: Favor(m=0),
         lambda: Cosformer(length=0),
         lambda: Favor(seed=-1),
-        lambda: Hedgehog(over=Relu()),
+        lambda: Hedgehog(activation=Relu()),
     ):
         with pytest.raises(ValueError, match="must be"):
             refused()
-    assert Hedgehog(over=Exp()) == FEATURES["hedgehog-exp"]
+    assert Hedgehog(activation=Exp()) == FEATURES["hedgehog-exp"]

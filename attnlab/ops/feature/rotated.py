@@ -77,4 +77,4 @@ class RotatedFeatures(FeatureWrapper):
             )
         # A rotation keeps norms and treats queries and keys alike, so both pass through as queries.
         turned, _ = self.position.rotate(rows[:, :whole], rows[:0, :whole], at, at[:0])
-        return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), counted=rows)
+        return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), denominator_rows=rows)
