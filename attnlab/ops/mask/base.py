@@ -45,12 +45,19 @@ class Mask(metaclass=Documented):
         raise NotImplementedError
 
     def over(self, i0: int, i1: int, j0: int, j1: int) -> bool | None:
-        """Returns what static facts say about all pairs i0 ≤ i < i1, j0 ≤ j < j1.
+        """Whether the mask has one value on a whole block of pairs: True, False, or None.
 
-        Blockwise loops use it to skip blocks in which no pair is allowed. The ranges must not be empty.
+        None means that the value varies, or that it is not known at trace time. Blockwise loops use this to skip blocks
+        in which no pair is allowed. The ranges must not be empty.
+
+        Args:
+          i0: first query position of the block.
+          i1: end of the query positions, exclusive: i0 ≤ i < i1.
+          j0: first key position of the block.
+          j1: end of the key positions, exclusive: j0 ≤ j < j1.
 
         Returns:
-          True if all pairs are allowed, False if none is, None if this is not known.
+          True if all pairs are allowed, False if none is, None if it varies or is not known at trace time.
         """
         return None
 
