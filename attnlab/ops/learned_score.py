@@ -48,7 +48,7 @@ LEARNED: dict[Callable, dict[str, tuple[tuple, Callable]]] = {
     concat: {"w": ((2, "K", "K"), _normal), "u": (("K",), _normal)},
     location: {"w": (("K", "length"), _normal)},
     gat: {"a": ((2, "K"), _rows)},
-    cosine: {"heat": ((), _ten)},
+    cosine: {"log_scale": ((), _ten)},
 }
 
 
