@@ -215,7 +215,7 @@ def _check_layer(
     field = role if role in config.own_fields and getattr(config, role) is not None else "mechanism"
     if reason := _unfit(role, mechanism, config):
         raise ValueError(f"model.{field}={mechanism}{where} {reason}")
-    # Positions do not apply to cross-attention: a memory has positions of its own.
+    # Positions do not apply to cross-attention: a context has positions of its own.
     if role != "cross" and (reason := position.refusal(mechanism)):
         raise ValueError(
             f"model.position={position} is not supported by the {role}'s {mechanism}{where}: {reason}; "
@@ -267,7 +267,7 @@ def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | No
             f"supports only causal attention, but {name} attention sees all tokens; use for example {' '.join(fields)}"
         )
     if name == "cross" and mechanism.traits.self_only:
-        return "attends from a sequence to itself only, but cross attention reads a memory; use model.cross=softmax"
+        return "attends from a sequence to itself only, but cross attention reads another; use model.cross=softmax"
     if name == "cross" and not mechanism.traits.row_independent:
         return "mixes queries, so that outputs would depend on later targets; use for example model.cross=softmax"
     return None

@@ -74,7 +74,7 @@ class Detr(StackConfig):
             raise ValueError(f"model.width={self.width} must be divisible by 4 for model.anchored=True")
         check_no_embeddings(self.scale_embeddings)
         for layer in period(self.attention):
-            if layer.for_memory != layer or isinstance(layer, Latent):
+            if layer.for_context != layer or isinstance(layer, Latent):
                 raise ValueError(
                     f"model.attention={layer} is not supported by Detr: its keys and values have separate inputs"
                 )
@@ -179,10 +179,10 @@ class DetrNetwork(nnx.Module):
         The maps are {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, None each without an observer.
         """
         keys = split_keys(key, 2)
-        memory, where, maps = self.read(image, keys[0])
+        context, where, maps = self.read(image, keys[0])
         sides = (side / 2**self.config.stages for side in image.shape[:2])
-        place, points = (each.astype(memory.dtype) for each in self.queries(*sides))
-        arguments, remat = (place, memory, where), self.config.remat
+        place, points = (each.astype(context.dtype) for each in self.queries(*sides))
+        arguments, remat = (place, context, where), self.config.remat
         _, (x, looks) = scan_layers(
             self.decoder, jnp.zeros_like(place), *arguments, key=keys[1], remat=remat, every=True
         )

@@ -40,8 +40,8 @@ class AttentionLayer(ABC, metaclass=Documented):
 
     @property
     @abstractmethod
-    def for_memory(self) -> AttentionLayer:
-        """This layer for another sequence as memory: without what applies to self-attention only."""
+    def for_context(self) -> AttentionLayer:
+        """This layer for cross-attention to another sequence: without what applies to self-attention only."""
 
     def value_count(self, heads: int, key_heads: int) -> int:
         """Return the number of values per token, for a model of a number of query heads and of key heads."""

@@ -166,8 +166,8 @@ class MultiHead(AttentionLayer):
         return None
 
     @property
-    def for_memory(self) -> MultiHead:
-        """This layer for another sequence as memory: without what applies to self-attention only.
+    def for_context(self) -> MultiHead:
+        """This layer for cross-attention to another sequence: without what applies to self-attention only.
 
         There is no convolution, no value residual, and the own value is neither excluded nor added.
         """

@@ -19,10 +19,10 @@ from attnlab.ops.position import normalised, sinusoidal
 
 
 class QueryLayer(FeedForwardLayer):
-    """Self-attention of the queries, cross-attention to a memory, and feed-forward (Carion et al. 2020, appendix A.3).
+    """Self-attention of the queries, cross-attention to a context, and feed-forward (Carion et al. 2020, appendix A.3).
 
     A set has no order, so each query has a vector that distinguishes it. This vector is added to the inputs of queries
-    and keys, but not of values. Keys and values of the memory have separate inputs in the same way.
+    and keys, but not of values. Keys and values of the context have separate inputs in the same way.
 
     Args:
         key: Key for the initial parameters.
@@ -41,7 +41,7 @@ class QueryLayer(FeedForwardLayer):
         self,
         x: Float[Array, "Q D"],
         place: Float[Array, "Q D"],
-        memory: Float[Array, "S D"],
+        context: Float[Array, "S D"],
         where: Float[Array, "S D"],
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "Q D"], dict[str, Array | None]]:
@@ -50,8 +50,8 @@ class QueryLayer(FeedForwardLayer):
         Args:
             x: Vectors of the queries.
             place: The vector that distinguishes each query.
-            memory: Inputs of the values of the memory.
-            where: Inputs of the keys of the memory: the memory with positions added.
+            context: Inputs of the values of the context.
+            where: Inputs of the keys of the context: the context with positions added.
             key: Key for dropout. None means no dropout.
 
         Returns:
@@ -62,7 +62,7 @@ class QueryLayer(FeedForwardLayer):
         own = self.attention.keys_values(queries + place, queries)
         y, among = self.attention.cross(queries + place, own, key=keys[0])
         x = self.around_attention.after(x, y, keys[0])
-        known = self.cross.keys_values(where, memory)
+        known = self.cross.keys_values(where, context)
         i = np.arange(len(x), dtype=np.int32)
         y, cross = self.cross.cross(self.around_cross.before(x) + place, known, i=i, key=keys[1])
         x = self.around_cross.after(x, y, keys[1])

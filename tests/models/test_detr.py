@@ -84,8 +84,8 @@ def test_memory_positions_differ_between_places_if_there_is_a_position(position)
     """The memory of an image of which nothing is seen differs by place where there is one."""
     model = filled(Detr(position=position, **SMALL), SHAPE)
     model.input_layer.w[...] = model.input_layer.w[...] * 0
-    memory, where, _ = jax.jit(lambda model, image: model.read(image))(model, image())
-    assert memory.shape == where.shape == (PLACES, 8)
+    context, where, _ = jax.jit(lambda model, image: model.read(image))(model, image())
+    assert context.shape == where.shape == (PLACES, 8)
     apart = np.abs(np.diff(where, axis=0)).max(axis=1)
     assert (apart < 1e-5).all() if type(position) is Position else (apart > 1e-3).all()
 
