@@ -176,7 +176,7 @@ class Seq2SeqNetwork(OutputHead):
         gates, c, maps = self.decoder.gates(e, keep), None, None
         if self.config.context == "every":
             c = encoded.vectors[None, :]
-            gates = tuple(map(jnp.add, gates, self.decoder.share(c, self.config.symbols)))
+            gates = tuple(map(jnp.add, gates, self.decoder.partial_gates(c, self.config.symbols)))
             c = jnp.broadcast_to(c, (e.shape[0], c.shape[1]))
         h, _ = self.decoder.run(gates, keep, key, layers)
         if self.reader is not None:
@@ -224,7 +224,7 @@ class Seq2SeqNetwork(OutputHead):
         elif self.config.context == "every":
             c = encoded.vectors
         if (extra := c if fed is None else fed) is not None:
-            gates = gates + self.decoder.share(extra[None, :], self.config.symbols)[0][0]
+            gates = gates + self.decoder.partial_gates(extra[None, :], self.config.symbols)[0][0]
         h, layers = self.decoder.step(gates, layers, masks)
         if self.config.attention == "luong":
             c, attention_map = read(h)

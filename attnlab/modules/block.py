@@ -122,7 +122,7 @@ class Residual(nnx.Module):
 
 
 class FeedForwardLayer(nnx.Module):
-    """A layer that ends with a feed-forward block, or has one beside its attention, or none."""
+    """A layer that ends with a feed-forward block, or has one in parallel with its attention, or none."""
 
     feedforward: FeedForward | None
     """The feed-forward block."""

@@ -105,7 +105,7 @@ def test_stepping_equals_the_scan_and_parts_of_an_input_add_up(cell):
 
     @jax.jit
     def forms(module):
-        gates = module.gates(x[:, :2], ones)[0] + module.share(x[:, 2:], 2)[0]
+        gates = module.gates(x[:, :2], ones)[0] + module.partial_gates(x[:, 2:], 2)[0]
         state, y = jax.lax.scan(lambda state, gates: module.step(gates, state)[::-1], module.start(x.dtype), gates)
         return (y, state), module(x, ones), module(x[3:], ones[3:], start=module(x[:3], ones[:3])[1])
 
@@ -168,7 +168,7 @@ def test_invalid_arguments_are_refused_by_name():
     with pytest.raises(ValueError, match="a bidirectional layer needs the whole sequence"):
         both.step(jnp.ones(3 * H), both.start(jnp.float32))
     with pytest.raises(ValueError, match="x has width 2 and starts at column 2, but the cell has 3 input columns"):
-        single.share(jnp.ones((1, 2)), 2)
+        single.partial_gates(jnp.ones((1, 2)), 2)
 
 
 WIDTH, MEMORY = 4, 8
