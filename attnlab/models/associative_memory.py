@@ -61,7 +61,7 @@ class AssociativeMemory(metaclass=Documented):
         return AssociativeMemoryNetwork(key, self, shape.keys, shape.values)
 
 
-class Associations(nnx.Module):
+class PairProjection(nnx.Module):
     """Linear map of key-value pairs, y_t = W [onehot v_t ; e_t] + b, for values v and key embeddings e given by id.
 
     Args:
@@ -98,12 +98,12 @@ class AssociativeMemoryNetwork(nnx.Module):
         width, embedding = config.width, max(1, int(config.embedding * keys))
         scale = width**-0.5
         self.embed = NoDecay(jax.random.normal(fold_key(key, "embed"), (keys, embedding)))
-        self.k = Associations(fold_key(key, "k"), values, embedding, width, scale)
+        self.k = PairProjection(fold_key(key, "k"), values, embedding, width, scale)
         self.q = _uniform(fold_key(key, "q"), (embedding, width), scale)
         self.bias = NoDecay(jnp.zeros(width))
         self.tokens = nnx.Dict(
             {
-                name: Associations(
+                name: PairProjection(
                     fold_key(key, name), values, embedding, math.prod(shape_of(shape, width, values)), embedding**-0.5
                 )
                 for name, shape in config.mechanism.tokens.items()

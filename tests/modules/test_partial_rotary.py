@@ -12,7 +12,7 @@ from attnlab.lab.study.overrides import apply
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
 from attnlab.models import Language
 from attnlab.modules.attention import Attention
-from attnlab.modules.position import Rotary, Wrapped
+from attnlab.modules.position import Rotary, ShiftedByOne
 from attnlab.ops.mask import Causal
 from attnlab.ops.position import LinearScaling, Llama3Scaling, YarnScaling
 from attnlab.tasks import TASKS
@@ -93,7 +93,7 @@ CASES = {
     "retention": ("retention", PARTIAL),
     "scaled-softmax": ("softmax", SCALED),
     "scaled-linear": ("linear", SCALED),
-    "wrapped-linear": ("linear", Wrapped(PARTIAL)),
+    "shifted-linear": ("linear", ShiftedByOne(PARTIAL)),
 }
 
 
@@ -142,7 +142,7 @@ def test_features_too_few_for_their_share_are_refused():
 
 def test_features_have_no_attention_factor():
     expected = "its features support rotations, but not an attention factor; set model.position.scaling"
-    for position in (HOT, Wrapped(HOT)):
+    for position in (HOT, ShiftedByOne(HOT)):
         assert str(position.refusal(Linear())).startswith(expected)
         assert position.refusal(Softmax()) is None
     plain = Rotary(scaling=YarnScaling(attention_factor=1.0))

@@ -19,8 +19,8 @@ from attnlab.modules.position import (
     Rotary,
     Rotary2D,
     Shaw,
+    ShiftedByOne,
     Sinusoidal2D,
-    Wrapped,
     XPos,
 )
 from attnlab.ops.mask import Causal, Full
@@ -283,9 +283,9 @@ def test_each_mechanism_declares_which_positions_it_supports():
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_wrapped_positions_are_those_of_the_previous_row(name):
+def test_shifted_positions_are_those_of_the_previous_row(name):
     position = made(POSITIONS[name], causal=False)
-    moved, (q, k) = Wrapped(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
+    moved, (q, k) = ShiftedByOne(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
     for what in ("rotary", "rotation_size", "has_bias", "has_values"):
         assert getattr(moved, what) == getattr(position, what)
     assert str(moved) == str(position)
