@@ -74,7 +74,9 @@ class StackConfig(metaclass=Documented):
     remat: bool = False
     """True: recompute each layer in the backward pass, which saves memory for deep stacks and long sequences."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
-    own_fields: ClassVar[tuple[str, ...]] = ()
+    """Values of fields that are missing in configurations of older versions."""
+    mechanism_fields: ClassVar[tuple[str, ...]] = ()
+    """The roles whose mechanism is set by a field of that name. If it is None, and for other roles, by `mechanism`."""
     feedforward_ratio: ClassVar[float] = 4
     """Width of the hidden layer of the feed-forward blocks by default, relative to `width`."""
 
@@ -99,7 +101,7 @@ class StackConfig(metaclass=Documented):
             dtype=(self.dtype, DTYPES),
         )
         check_attentions(self)
-        own = {name: getattr(self, name) for name in self.own_fields}
+        own = {name: getattr(self, name) for name in self.mechanism_fields}
         patterns = {"mechanism": self.mechanism, "attention": self.attention, "position": self.position}
         check_patterns(self.layers, **patterns, **own)
 
@@ -212,7 +214,7 @@ def _check_layer(
 ) -> None:
     """Check the mechanism, the position and the surroundings of one attention of one layer."""
     # Name the field that set this mechanism: the field of its role, or the common one.
-    field = role if role in config.own_fields and getattr(config, role) is not None else "mechanism"
+    field = role if role in config.mechanism_fields and getattr(config, role) is not None else "mechanism"
     if reason := _unfit(role, mechanism, config):
         raise ValueError(f"model.{field}={mechanism}{where} {reason}")
     # Positions do not apply to cross-attention: a context has positions of its own.
@@ -262,7 +264,9 @@ def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | No
     if name != "decoder" and not mechanism.traits.any_mask:
         causal_only = lambda found: not all(each.traits.any_mask for each in period(found))
         blind = [part for part, found in config.attentions.items() if part != "decoder" and causal_only(found)]
-        fields = dict.fromkeys(f"model.{part if part in config.own_fields else 'mechanism'}=softmax" for part in blind)
+        fields = dict.fromkeys(
+            f"model.{part if part in config.mechanism_fields else 'mechanism'}=softmax" for part in blind
+        )
         return (
             f"supports only causal attention, but {name} attention sees all tokens; use for example {' '.join(fields)}"
         )

@@ -65,7 +65,8 @@ class Detr(StackConfig):
 
     This speeds up learning and is later than the paper. False: queries are learned vectors, as in the paper.
     """
-    own_fields: ClassVar[tuple[str, ...]] = ("encoder", "among", "cross")
+    mechanism_fields: ClassVar[tuple[str, ...]] = ("encoder", "among", "cross")
+    """The roles whose mechanism is set by a field of that name. If it is None, by `mechanism`."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -86,7 +87,7 @@ class Detr(StackConfig):
     @property
     def attentions(self) -> dict[str, Mechanism | Pattern]:
         """The mechanism of each of the three attentions."""
-        return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
+        return {name: getattr(self, name) or self.mechanism for name in self.mechanism_fields}
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Return the rows and columns of the features of an image. Each convolution stage halves them, rounding up."""

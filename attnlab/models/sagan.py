@@ -51,6 +51,7 @@ class SAGAN(metaclass=Documented):
     norm_eps: float = 1e-5
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
+    """Values of fields that are missing in configurations of older versions."""
 
     def __post_init__(self):
         check_sizes(width=self.width)

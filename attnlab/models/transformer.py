@@ -40,12 +40,13 @@ class Transformer(StackConfig):
     """Mechanism of the cross-attention; must support cross-attention and not mix queries. None: `mechanism`."""
     shared: bool = False
     """True: embed sources with the table of the targets. Source and target must have a joint vocabulary."""
-    own_fields: ClassVar[tuple[str, ...]] = ("encoder", "decoder", "cross")
+    mechanism_fields: ClassVar[tuple[str, ...]] = ("encoder", "decoder", "cross")
+    """The roles whose mechanism is set by a field of that name. If it is None, by `mechanism`."""
 
     @property
     def attentions(self) -> dict[str, Mechanism | Pattern]:
         """The mechanism of each of the three attentions."""
-        return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
+        return {name: getattr(self, name) or self.mechanism for name in self.mechanism_fields}
 
     def create(self, key: PRNGKeyArray, shape: Shape) -> TransformerNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
