@@ -5,7 +5,7 @@ million parameters, where published detectors are a hundred times larger and sta
 million images.
 Command: ATTNLAB_DATA=... attnlab run experiments/detr.py
          ATTNLAB_DATA=... attnlab run experiments/detr.py model.mechanism=linear       (one of them, or any other; in
-         the decoder too with model.among=linear model.cross=linear)
+         the decoder too with model.query_attention=linear model.cross=linear)
 Minutes on two cores: 31 in two parts, beside other work, with jax's compilation cache (2.8 GHz Xeon).
 To be measured again: all numbers, which were measured with places counted from 0 instead of DETR's own, normalised
 positions.
@@ -32,7 +32,9 @@ study = Study(
     Experiment(
         task=Cells(),
         # The decoder has its own, so that what a variant is called is the encoder's.
-        model=Detr(width=64, heads=4, layers=2, queries=40, channels=16, stages=3, among=Softmax(), cross=Softmax()),
+        model=Detr(
+            width=64, heads=4, layers=2, queries=40, channels=16, stages=3, query_attention=Softmax(), cross=Softmax()
+        ),
         train=Train(
             steps=5000,
             batch_size=8,

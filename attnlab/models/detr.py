@@ -50,7 +50,7 @@ class Detr(StackConfig):
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     encoder: Mechanism | Pattern | None = None
     """Mechanism of the self-attention of the features. None: `mechanism`."""
-    among: Mechanism | Pattern | None = None
+    query_attention: Mechanism | Pattern | None = None
     """Mechanism of the self-attention of the queries. None: `mechanism`."""
     cross: Mechanism | Pattern | None = None
     """Mechanism of the attention from queries to features. None: `mechanism`."""
@@ -65,7 +65,7 @@ class Detr(StackConfig):
 
     This speeds up learning and is later than the paper. False: queries are learned vectors, as in the paper.
     """
-    mechanism_fields: ClassVar[tuple[str, ...]] = ("encoder", "among", "cross")
+    mechanism_fields: ClassVar[tuple[str, ...]] = ("encoder", "query_attention", "cross")
     """The roles whose mechanism is set by a field of that name. If it is None, by `mechanism`."""
 
     def __post_init__(self):
@@ -144,7 +144,7 @@ class DetrNetwork(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
         sizes, width = config.sizes, config.width
-        roles = config.attentions["among"], config.attentions["cross"]
+        roles = config.attentions["query_attention"], config.attentions["cross"]
         self.config = config
         self.features = Features(fold_key(key, "features"), channels, config.channels, config.stages, config.norm_eps)
         self.input_layer = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
@@ -177,7 +177,8 @@ class DetrNetwork(nnx.Module):
     def outputs_and_maps(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
         """Return the result of a call, and the attention maps.
 
-        The maps are {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, None each without an observer.
+        The maps are {"encoder": [L H T T], "query_attention": [L H Q Q], "cross": [L H Q T]}, each None without an
+        observer.
         """
         keys = split_keys(key, 2)
         context, where, maps = self.read(image, keys[0])

@@ -26,7 +26,7 @@ ask = jax.jit(lambda layer, *given: layer(*given))
 def test_the_output_follows_the_order_of_queries_and_ignores_that_of_the_memory():
     x, place, context = normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2)
     y, looks = ask(layer(), x, place, context, WHERE)
-    assert looks == {"among": None, "cross": None}
+    assert looks == {"query_attention": None, "cross": None}
     order, other = [2, 0, 1], [3, 1, 4, 0, 2]
     np.testing.assert_allclose(
         ask(layer(), x[order], place[order], context[other], WHERE[other])[0], y[jnp.array(order)], atol=1e-5
@@ -38,7 +38,7 @@ def test_a_query_attends_to_all_queries_and_the_whole_memory():
     first = jax.jit(jax.grad(lambda *given: model(*given)[0][0].sum(), (0, 1, 2, 3)))(*given)
     assert all((np.abs(each).sum(axis=1) > 1e-6).all() for each in first)
     _, looks = ask(with_maps(layer()), *given)
-    assert {name: look.shape for name, look in looks.items()} == {"among": (2, Q, Q), "cross": (2, Q, S)}
+    assert {name: look.shape for name, look in looks.items()} == {"query_attention": (2, Q, Q), "cross": (2, Q, S)}
     for look in looks.values():
         np.testing.assert_allclose(look.sum(axis=-1), 1, rtol=1e-5)
 
