@@ -111,7 +111,7 @@ class Reformer(Pairwise):
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """Returns weights [T S]: softmax over the allowed keys that share a bucket in any round."""
         q, k = _ready(q, k)
-        met = reduce(jnp.logical_or, shared(self._hash(q), self._hash(k)))
+        met = reduce(jnp.logical_or, shares_bucket(self._hash(q), self._hash(k)))
         return masked_softmax(self._scores(bias)(q, k, i, j), allowed & met)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):
@@ -185,9 +185,9 @@ def _round(q, k, v, positioned, scores, i, j, of_q, of_k, block: int, near: int)
     of_q, of_k = of_q[order], of_k[keys]
     masks = [
         blockwise.PositionedMask(positioned.mask, jnp.asarray(positioned.i)[order], jnp.asarray(positioned.j)[keys]),
-        blockwise.PositionedMask(Newly(of_q, of_k), *places),
+        blockwise.PositionedMask(FirstSharedRound(of_q, of_k), *places),
     ]
-    schedule = meetings(of_q[:, -1], of_k[:, -1], block, near)
+    schedule = block_visits(of_q[:, -1], of_k[:, -1], block, near)
     y, norm = blockwise.attend(
         q[order], k[keys], v[keys], scores, masks, i=i[order], j=j[keys], block=block, schedule=schedule
     )
@@ -202,12 +202,12 @@ def _ready(q, k):
     )
 
 
-def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array, "T S"]]:
+def shares_bucket(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array, "T S"]]:
     """Returns for every round which pairs share a bucket."""
     return [one[:, n][:, None] == other[:, n][None, :] for n in range(one.shape[1])]
 
 
-def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.LoopSchedule:
+def block_visits(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.LoopSchedule:
     """Returns which blocks of keys each block of queries visits: those that share a bucket.
 
     Args:
@@ -231,7 +231,7 @@ def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: i
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Newly(Mask):
+class FirstSharedRound(Mask):
     """Mask of the pairs that share a bucket in the last of several rounds, and in none before."""
 
     one: Int[Array, "T R"]
@@ -242,5 +242,5 @@ class Newly(Mask):
 
     def __call__(self, i, j):
         """Returns the mask of rows i of `one` and rows j of `other`."""
-        *before, now = shared(self.one[i], self.other[j])
+        *before, now = shares_bucket(self.one[i], self.other[j])
         return reduce(lambda pairs, met: pairs & ~met, before, now)

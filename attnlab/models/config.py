@@ -267,7 +267,10 @@ def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | No
         fields = dict.fromkeys(
             f"model.{part if part in config.mechanism_fields else 'mechanism'}=softmax" for part in blind
         )
-        return f"supports only causal attention, but {name.removesuffix('_attention')} attention sees all tokens; use for example {' '.join(fields)}"
+        kind = name.removesuffix("_attention")
+        return (
+            f"supports only causal attention, but {kind} attention sees all tokens; use for example {' '.join(fields)}"
+        )
     if name == "cross" and mechanism.traits.self_only:
         return "attends from a sequence to itself only, but cross attention reads another; use model.cross=softmax"
     if name == "cross" and not mechanism.traits.row_independent:

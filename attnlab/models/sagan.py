@@ -96,14 +96,14 @@ class SAGAN(metaclass=Documented):
 
 
 class SAGANNetwork(nnx.Module):
-    """The generator and the discriminator of a `SAGAN`. Call the normalised networks that `players` returns."""
+    """The generator and the discriminator of a `SAGAN`. Call the normalised networks that `networks` returns."""
 
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: GeneratedImageShape):
         self.config = config
         self.generator = Generator(fold_key(key, "generator"), config, shape)
         self.discriminator = Discriminator(fold_key(key, "discriminator"), config, shape)
 
-    def players(self) -> tuple[Generator, Discriminator]:
+    def networks(self) -> tuple[Generator, Discriminator]:
         """Return both networks with spectrally normalised weights. Call this once for all examples of a batch."""
         return normalised(self.generator), normalised(self.discriminator)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import reformer
-from attnlab.mechanisms.reformer import Reformer, _near, meetings
+from attnlab.mechanisms.reformer import Reformer, _near, block_visits
 from attnlab.ops.mask import Causal, Full, Window
 from tests.mechanisms.contract import attend, causal, inputs, near
 
@@ -137,7 +137,7 @@ def test_few_pairs_are_all_compared(T, S):
 
 def test_only_blocks_with_common_buckets_are_visited():
     one, other = jnp.array([0, 0, 1, 2, 5, 5, 7]), jnp.array([0, 1, 1, 1, 2, 3, 3, 6, 6])
-    schedule = meetings(one, other, 2, 4)
+    schedule = block_visits(one, other, 2, 4)
     visits = [
         schedule.masked.blocks[a, : schedule.masked.counts[a]].tolist() for a in range(len(schedule.masked.counts))
     ]
@@ -157,7 +157,7 @@ def test_the_number_of_visited_blocks_is_near_the_declared_one(T):
     q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
     of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
     near = _near(T, mechanism._buckets, 64)
-    schedules = [meetings(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
+    schedules = [block_visits(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
     met = np.mean([np.mean(schedule.masked.counts) for schedule in schedules])
     assert 0.7 <= schedules[0].masked.expected_count / met <= 1.4
 
