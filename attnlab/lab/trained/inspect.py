@@ -47,10 +47,10 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
         - "attentions": a dict by name ("encoder", "decoder", "cross", and "query_attention" for DETR's self-attention
           of queries). Each has "mechanism"; "mechanisms" (that of each layer); "rows" and "columns" (symbols); "rank"
           (the largest possible); "entropy" (the largest possible, in nats); "softmax" (whether the mechanism is
-          softmax); "divides" (whether it divides by a sum that may approach zero); "figures", `[L][H]` of {"rank", "entropy",
-          "share", "reach", "apart", "empty", "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is the total
-          variation distance between the map and the softmax of the same queries and keys. "empty" is the number of rows
-          without weight. If "divides" is true, the figures also have "total", the smallest absolute value of such a
+          softmax); "divides" (whether it divides by a sum that may approach zero); "figures", `[L][H]` of {"rank",
+          "entropy", "share", "reach", "apart", "empty", "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is
+          the total variation distance between the map and the softmax of the same queries and keys. "empty" is the
+          number of rows without weight. If "divides" is true, the figures also have "total", the smallest absolute value of such a
           sum.
         - "training": for every checkpoint in the folder, the oldest first, {"step", "loss", "scores" (their variance,
           by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over heads, by
