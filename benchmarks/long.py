@@ -53,7 +53,7 @@ from attnlab.mechanisms import MECHANISMS
 from attnlab.models.classifier import Classifier
 from attnlab.tasks.text.documents import Documents
 
-NAMES = [name for name, mechanism in MECHANISMS.items() if mechanism.traits.any_mask]
+NAMES = [name for name, mechanism in MECHANISMS.items() if mechanism.traits.non_causal]
 CLAIMED = ("linear", "window")
 BATCH = 1
 STEPS = 4  # in one dispatch

@@ -136,7 +136,7 @@ def small(mechanism: CheckedMechanism) -> CheckedMechanism:
 
 
 variants: dict[str, dict[str, Any]] = {}
-for kind, tasks in (("any_mask", SORTING), ("decodes", TELLING)):
+for kind, tasks in (("non_causal", SORTING), ("decodes", TELLING)):
     for name, (task, model, length) in tasks.items():
         variants |= asked(name, task, model, length, kind)
 

@@ -69,12 +69,12 @@ def attention(
     if "is_causal" in extra:
         raise TypeError("is_causal is not known; use causal=True")
     call = Operands(mechanism, q, k, v, extra)
-    if not causal and not mechanism.traits.any_mask:
+    if not causal and not mechanism.traits.non_causal:
         raise NotImplementedError(f"{mechanism} only attends causally; pass causal=True")
     T, S, shared = call.T, call.S, mask if isinstance(mask, Mask) else None
     if shared is not None and shared.indexed and T != S:
         raise ValueError(f"mask={shared} looks up rows, but T={T} and S={S}: pass a boolean array, keep or query_keep")
-    if causal and not mechanism.traits.any_mask and T != S:
+    if causal and not mechanism.traits.non_causal and T != S:
         hint = "to continue a sequence, use init_cache and decode_step"
         raise NotImplementedError(f"{mechanism} attends causally among its own tokens, got T={T} and S={S}; {hint}")
     if keep is not None and query_keep is None and not causal and not mechanism.traits.row_independent:

@@ -36,8 +36,8 @@ class Traits(metaclass=Documented):
 
     decodes: bool = True
     """Whether it can attend causally and decode token by token."""
-    any_mask: bool = True
-    """Whether it supports masks other than `Causal()`, as encoders and cross-attention need."""
+    non_causal: bool = True
+    """Whether it attends under masks other than `Causal()`. Some of these need the same mask for every query."""
     edges: bool = False
     """Whether it computes weights only for the edges of an `EdgeList`. Others compute all pairs and mask them."""
     rotary: bool = False

@@ -42,7 +42,7 @@ class DeltaProduct(UnitKeys):
     """Number n of writes per token."""
     negative_eigenvalues: bool = True
     """Whether β is in 0 … 2 instead of 0 … 1: β = 2 sigmoid(beta)."""
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     def __post_init__(self):
         super().__post_init__()

@@ -30,7 +30,7 @@ class GatedDelta(UnitKeys):
     Source: Yang, Kautz and Hatamizadeh 2024, eq. 10.
     """
 
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     @property
     def tokens(self):

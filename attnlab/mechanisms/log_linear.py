@@ -42,7 +42,7 @@ class LogLinear(Recurrent):
     """Maximum number of positions. It sets the number of levels."""
     block: int = 64
     """Number of tokens whose pairs are computed at once."""
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     def __post_init__(self):
         check_counts(length=self.length, block=self.block)

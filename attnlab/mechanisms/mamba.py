@@ -36,7 +36,7 @@ class Mamba(Chunked):
 
     chunk: int = 32
     """Number of tokens whose states are computed at once."""
-    traits = Traits(any_mask=False, position_dependent=True, undecayed=("rate",))
+    traits = Traits(non_causal=False, position_dependent=True, undecayed=("rate",))
 
     @property
     def tokens(self):

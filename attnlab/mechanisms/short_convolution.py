@@ -83,7 +83,7 @@ class ShortConvolution(Recurrent, Wrapper):
         """As in the wrapped mechanism, but an output depends on earlier queries, and only `Causal()` is supported."""
         inner = self.mechanism.traits
         return Traits(
-            any_mask=False,
+            non_causal=False,
             rotary=False,
             bias=inner.bias,
             row_independent=False,

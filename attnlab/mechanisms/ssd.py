@@ -28,7 +28,7 @@ class Ssd(Chunked):
     Source: Dao and Gu 2024.
     """
 
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     @property
     def tokens(self):

@@ -150,7 +150,7 @@ class AssociativeMemoryNetwork(nnx.Module):
 
     def _read(self, q, k, values, tokens, fixed):
         mechanism, T, Q = self.config.mechanism, k.shape[0], q.shape[0]
-        if isinstance(mechanism, Pairwise) and mechanism.traits.any_mask:
+        if isinstance(mechanism, Pairwise) and mechanism.traits.non_causal:
             # For few queries, summing their weights by value is far cheaper than a state over all values.
             j, i = np.arange(T, dtype=np.int32), np.full(Q, T, np.int32)
             weights = mechanism.weights(q, k, jnp.ones((Q, T), bool), i=i, j=j, **tokens, **fixed)

@@ -261,8 +261,8 @@ def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | No
     """Return why a mechanism does not support the role `name`, with an alternative, or None if it does."""
     if name == "decoder" and not mechanism.traits.decodes:
         return "has no causal form and cannot decode; use for example softmax or linear"
-    if name != "decoder" and not mechanism.traits.any_mask:
-        causal_only = lambda found: not all(each.traits.any_mask for each in period(found))
+    if name != "decoder" and not mechanism.traits.non_causal:
+        causal_only = lambda found: not all(each.traits.non_causal for each in period(found))
         blind = [part for part, found in config.attentions.items() if part != "decoder" and causal_only(found)]
         fields = dict.fromkeys(
             f"model.{part if part in config.mechanism_fields else 'mechanism'}=softmax" for part in blind

@@ -66,7 +66,7 @@ class SAGAN(metaclass=Documented):
             raise ValueError(
                 f"model.mechanism={self.mechanism!r} must be a mechanism, for example MECHANISMS['softmax']"
             )
-        if not self.mechanism.traits.any_mask:
+        if not self.mechanism.traits.non_causal:
             raise ValueError(
                 f"model.mechanism={self.mechanism} supports only causal attention, but attention in an image sees all "
                 "positions; use for example softmax"

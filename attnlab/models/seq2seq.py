@@ -159,7 +159,7 @@ class Seq2Seq(metaclass=Documented):
                 f"model.mechanism={self.mechanism!r} must be a mechanism, for example MECHANISMS['softmax']"
             )
         for mechanism in self.attentions.values():
-            if not mechanism.traits.any_mask:
+            if not mechanism.traits.non_causal:
                 raise ValueError(
                     f"model.mechanism={mechanism} supports only causal attention, but attention to the source sees all "
                     "symbols; use for example model.mechanism=softmax"

@@ -40,12 +40,12 @@ def test_a_mechanism_is_of_a_kind_that_agrees_with_its_traits(name):
     assert isinstance(mechanism, Pairwise | Recurrent | Whole)
     assert mechanism.traits.decodes == (not isinstance(mechanism, Whole))
     free = isinstance(mechanism, Pairwise | Whole) and not isinstance(mechanism, CausalPairwise)
-    assert mechanism.traits.any_mask == free
+    assert mechanism.traits.non_causal == free
     assert not mechanism.traits.edges or isinstance(mechanism, Pairwise)
 
 
 # Its rows are in the order of their positions, so that positions cannot change alone.
-FREE = [name for name, each in MECHANISMS.items() if each.traits.any_mask and not isinstance(each, Bidirectional)]
+FREE = [name for name, each in MECHANISMS.items() if each.traits.non_causal and not isinstance(each, Bidirectional)]
 
 
 @pytest.mark.parametrize("name", FREE)

@@ -13,7 +13,7 @@ def kind(mechanism):
         bool(mechanism.heads(2)),
         mechanism.with_length(9) != mechanism,
     )
-    traits = mechanism.traits.any_mask, mechanism.traits.decodes, mechanism.traits.row_independent
+    traits = mechanism.traits.non_causal, mechanism.traits.decodes, mechanism.traits.row_independent
     can = (
         mechanism.with_length(9) != mechanism,
         *traits,

@@ -68,7 +68,7 @@ def small(mechanism):
 
 def reads_all(mechanism):
     """Whether a token reads all words in one layer. Gates of a recurrence forget the far ones."""
-    far = mechanism.traits.any_mask and not mechanism.traits.self_only
+    far = mechanism.traits.non_causal and not mechanism.traits.self_only
     return far and small(mechanism).sees_all(41)
 
 
@@ -117,7 +117,7 @@ def test_one_class_per_frame():
     assert np.abs(np.diff(found, axis=0)).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.non_causal))
 def test_every_bidirectional_mechanism_overfits_a_few_examples(name):
     sources = np.random.default_rng(1).integers(3, 12, (8, 6))
     labels = jnp.arange(8) % 3

@@ -120,7 +120,7 @@ def test_attention_equals_the_published_equation():
     np.testing.assert_allclose(jax.jit(attention)(image), (x + 0.7 * o).reshape(image.shape), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.non_causal))
 def test_every_bidirectional_mechanism_can_be_used(name):
     attention = filled(Attentive(MECHANISMS[name].with_length(16)), SHAPE)
     image = rng.standard_normal((4, 4, 16)).astype(np.float32)

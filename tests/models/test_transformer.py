@@ -36,9 +36,9 @@ def created(config):
 def with_one(mechanism):
     """The fields that put a mechanism wherever it can be, and softmax elsewhere."""
     fits = {
-        "encoder": mechanism.traits.any_mask,
+        "encoder": mechanism.traits.non_causal,
         "decoder": mechanism.traits.decodes,
-        "cross": mechanism.traits.any_mask and mechanism.traits.row_independent and not mechanism.traits.self_only,
+        "cross": mechanism.traits.non_causal and mechanism.traits.row_independent and not mechanism.traits.self_only,
     }
     return {name: mechanism if fit else Softmax() for name, fit in fits.items()}
 

@@ -113,7 +113,7 @@ def test_every_form_agrees_and_only_distances_count(case):
 
         steps = jax.lax.scan(step, module.start(6, x.dtype), (x, jnp.asarray(at)))[1]
         found = [module.causal(x, None, position)[0], steps]  # at 0 … 5, and from 7 on
-        places = {"i": at, "j": at} if module.mechanism.traits.any_mask else {}
+        places = {"i": at, "j": at} if module.mechanism.traits.non_causal else {}
         return [*found, module.attend(x, None, Causal(), position, **places)[0], module.causal(x)[0]]
 
     whole, *others, plain = forms(jax.random.normal(jax.random.key(1), (6, 2 * WIDTH)))

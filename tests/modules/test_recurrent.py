@@ -217,7 +217,7 @@ SUMS = {
 def reads(mechanism):
     """Whether it reads an encoded source from one query."""
     traits = mechanism.traits
-    return traits.any_mask and traits.row_independent and not traits.self_only
+    return traits.non_causal and traits.row_independent and not traits.self_only
 
 
 CAN = one_of_each(reads)
