@@ -78,7 +78,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "models/test_transformer.py::test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing": (
         *("softmax", "short-convolution"),
     ),
-    # What stands around a mechanism: all of it together, and one case of what "all" leaves out.
+    # The parts of an attention layer: all of them together, and one case of what "all" leaves out.
     "modules/test_multi_head.py::test_a_causal_layer_is_the_formula_written_out": ("all", "norm after gate"),
     "modules/test_multi_head.py::test_token_by_token_equals_the_whole": ("softmax-all", "gated-delta-convolution"),
     "modules/test_multi_head.py::test_padding_before_and_after_changes_nothing": ("all",),

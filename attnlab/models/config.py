@@ -41,7 +41,10 @@ class StackConfig(metaclass=Documented):
     mechanism: Mechanism | Pattern = Softmax()
     """The attention mechanism, for example `MECHANISMS["softmax"]`, or a `Pattern` of mechanisms, one per layer."""
     attention: AttentionLayer | Pattern = MultiHead()
-    """What stands around the mechanism: output gate, norms of heads, widths and more. Or a `Pattern`, one per layer."""
+    """The attention layer that contains the mechanism: projections, gate, norms, head widths.
+
+    One for all layers, or a `Pattern`, one per layer.
+    """
     position: Position | Pattern = Sinusoidal()
     """The position encoding, for example `POSITIONS["rotary"]`, or a `Pattern` of encodings, one per layer."""
     norm: Literal["layer", "rms"] = "layer"

@@ -51,7 +51,7 @@ class Attention(HeadProjections):
             (Ainslie et al. 2023; one key head: Shazeer 2019), and a state is stored once per key head. Default:
             `heads`.
         dense: Constructor of the linear maps, called as `dense(key, inputs, outputs)`.
-        layer: What stands around the mechanism: gate, norms, widths and more.
+        layer: The attention layer that contains the mechanism: gate, norms, head widths and more.
         norm_eps: The ε of the norms of heads.
 
     Raises:

@@ -57,7 +57,7 @@ class LayerConfig(metaclass=Documented):
     parallel: bool = False
     """True: the feed-forward block reads the same input as the attention, and both are added together."""
     layer: AttentionLayer = MultiHead()
-    """What stands around the mechanism of an attention."""
+    """The attention layer that contains the mechanism: projections, gate, norms, head widths."""
 
     def norm_layer(self) -> nnx.Module:
         """Create a norm."""

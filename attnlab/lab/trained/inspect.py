@@ -50,8 +50,8 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
           softmax); "divides" (whether it divides by a sum that may approach zero); "figures", `[L][H]` of {"rank",
           "entropy", "share", "reach", "apart", "empty", "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is
           the total variation distance between the map and the softmax of the same queries and keys. "empty" is the
-          number of rows without weight. If "divides" is true, the figures also have "total", the smallest absolute value of such a
-          sum.
+          number of rows without weight. If "divides" is true, the figures also have "total", the smallest absolute
+          value of such a sum.
         - "training": for every checkpoint in the folder, the oldest first, {"step", "loss", "scores" (their variance,
           by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over heads, by
           layer)}. All but "figures" are measured on the first validation examples; "examples" is their number.

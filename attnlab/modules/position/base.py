@@ -86,7 +86,7 @@ class PositionEncoding:
 
 @dataclass(frozen=True)
 class Position(PositionEncoding, metaclass=Documented):
-    """No position encoding. A permutation of the input permutes the output.
+    """No position encoding. Without a causal mask, a permutation of the input permutes the output.
 
     This is also the base of all configurations of position encodings. Three class attributes classify them (Liu et
     al. 2020, table 1).
@@ -102,10 +102,13 @@ class Position(PositionEncoding, metaclass=Documented):
     @property
     def line(self) -> str:
         """A one-line description for a list: the first line of the docstring, and the properties that hold."""
-        named = {"inductive": self.inductive, "data-driven": self.data_driven}
-        named |= {"parameter-efficient": self.parameter_efficient}
-        properties = ", ".join(name for name, holds in named.items() if holds)
-        return f"{(self.__doc__ or '').splitlines()[0]} {properties.capitalize()}."
+        line = (self.__doc__ or "").splitlines()[0]
+        if self.inductive:
+            line += " Extrapolates to longer sequences."
+        if self.data_driven:
+            growth = "is independent of" if self.parameter_efficient else "grows with"
+            line += f" Learned, with a number of parameters that {growth} the length."
+        return line
 
     def check(self, width: int, heads: int) -> None:
         """Raise ValueError if the encoding does not support a model of this width and number of heads."""
