@@ -68,11 +68,8 @@ def attend(
     padded = tuple(
         PositionedMask(x.mask, pad_to_multiple(x.i, rows, "edge"), pad_to_multiple(x.j, columns, "edge")) for x in masks
     )
-    if schedule is None:
-        schedule = plan_blocks(masks, T, S, rows, columns)
-    plan = Plan(
-        scores, pad_to_multiple(i, rows, "edge"), pad_to_multiple(j, columns, "edge"), padded, schedule, rows, S
-    )
+    planned = plan_blocks(masks, T, S, rows, columns) if schedule is None else schedule
+    plan = Plan(scores, pad_to_multiple(i, rows, "edge"), pad_to_multiple(j, columns, "edge"), padded, planned, rows, S)
     y, norm = _call(pad_to_multiple(q, rows), pad_to_multiple(k, columns), pad_to_multiple(v, columns), plan)
     return y[:T], norm[:T]
 
