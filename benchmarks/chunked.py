@@ -35,7 +35,7 @@ def pair(peer: ForeignFunction, T: int) -> dict[str, Program]:
     Raises:
         ValueError: if their outputs differ.
     """
-    mechanism = peer.ours.mechanism.sized(T)
+    mechanism = peer.ours.mechanism.with_length(T)
     ours = replace(peer.ours, mechanism=mechanism, B=1, T=T, H=8, K=16 if peer.ours.name == "mamba" else 64, V=64)
     arrays = {name: x.astype(np.float32) for name, x in ours.inputs("whole").items()}
     runs = {"ours": ours.forms()["whole"], "theirs": peer.forms()["whole"]}

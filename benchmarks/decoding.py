@@ -38,7 +38,7 @@ from attnlab.data.text.vocabulary import BEGIN
 from attnlab.decoding import greedy
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Transformer
-from attnlab.modules.block import Memory
+from attnlab.modules.block import Context
 from attnlab.tasks.base.shapes import Pairs
 from attnlab.tasks.text.translation import Multi30k
 
@@ -81,10 +81,10 @@ def recomputed(name: str) -> Program:
     def answer(model, source):
         def one(source):
             keep = source > 0
-            memory = Memory(model.encode(source, keep)[0], keep)
+            context = Context(model.encode(source, keep)[0], keep)
 
             def append(given, t):
-                x, _ = model.forced(given, jnp.arange(ANSWER) <= t, memory, (None, None))
+                x, _ = model.teacher_forced(given, jnp.arange(ANSWER) <= t, context, (None, None))
                 # As in greedy decoding, neither padding nor the start symbol is ever written.
                 scores = model.score(x[t][None])[0].at[jnp.array([0, BEGIN])].set(-jnp.inf)
                 token = jnp.argmax(scores).astype(jnp.int32)

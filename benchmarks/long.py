@@ -55,7 +55,7 @@ from attnlab.mechanisms import MECHANISMS
 from attnlab.models.classifier import Classifier
 from attnlab.tasks.text.documents import Documents
 
-NAMES = [name for name, mechanism in MECHANISMS.items() if mechanism.traits.any_mask]
+NAMES = [name for name, mechanism in MECHANISMS.items() if mechanism.traits.non_causal]
 CLAIMED = ("linear", "window")
 BATCH = 1
 STEPS = 4  # in one dispatch
@@ -67,7 +67,7 @@ def experiments(length: int, names: Sequence[str]) -> dict[str, Experiment]:
     task = Documents(shortest=length, longest=length, valid_examples=1, test_examples=1)
     base, ledger, found = Experiment(task, Classifier(width=64, heads=4, layers=2, feedforward=128)), Ledger(), {}
     for name in names:
-        mechanism = MECHANISMS[name].sized(length)
+        mechanism = MECHANISMS[name].with_length(length)
         mechanism = replace(mechanism, rank=RANK) if hasattr(mechanism, "rank") else mechanism
         try:
             study = Study(base, over("model.mechanism", **{name: mechanism}), match="parameters")

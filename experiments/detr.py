@@ -5,7 +5,7 @@ third of a million parameters. Published detectors are a hundred times larger an
 million images.
 Command: ATTNLAB_DATA=... attnlab run experiments/detr.py
          ATTNLAB_DATA=... attnlab run experiments/detr.py model.mechanism=linear       (one of them, or any other; in
-         the decoder too with model.among=linear model.cross=linear)
+         the decoder too with model.query_attention=linear model.cross=linear)
 Minutes on two cores: 31 in two parts, while other programs ran, with jax's compilation cache (2.8 GHz Xeon).
 To be measured again: all numbers. They were measured with positions counted from 0 instead of DETR's own, normalised
 positions.

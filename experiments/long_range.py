@@ -116,7 +116,7 @@ SHORT = {name: ShortConvolution(mechanism) for name, mechanism in PAST.items()}
 def asked(tasks: dict[str, Any], mechanisms: Mapping[str, CheckedMechanism]) -> dict[str, dict[str, Any]]:
     """Returns one variant for each task and mechanism, with the mechanism made for the length of the task."""
     return {
-        f"{name}-{called}": {"task": task, "model": model, "model.mechanism": mechanism.sized(length)}
+        f"{name}-{called}": {"task": task, "model": model, "model.mechanism": mechanism.with_length(length)}
         | OWN.get(name, {})
         for name, (task, model, length) in tasks.items()
         for called, mechanism in mechanisms.items()

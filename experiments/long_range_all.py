@@ -129,7 +129,7 @@ def asked(name: str, task: Any, model: Any, length: int, kind: str) -> dict[str,
 
 def made(mechanism: CheckedMechanism, length: int, kind: str) -> CheckedMechanism:
     """Returns the mechanism made for the length; for tasks that decode, with a short convolution before it."""
-    sized = small(mechanism).sized(length)
+    sized = small(mechanism).with_length(length)
     return ShortConvolution(sized) if kind == "decodes" else sized
 
 
@@ -143,7 +143,7 @@ def small(mechanism: CheckedMechanism) -> CheckedMechanism:
 
 
 variants: dict[str, dict[str, Any]] = {}
-for kind, tasks in (("any_mask", SORTING), ("decodes", TELLING)):
+for kind, tasks in (("non_causal", SORTING), ("decodes", TELLING)):
     for name, (task, model, length) in tasks.items():
         variants |= asked(name, task, model, length, kind)
 

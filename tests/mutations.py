@@ -170,8 +170,8 @@ BUGS = [
     Bug(
         "denominator of turned features",
         "mechanisms/linear.py",
-        "counted = weights if q.counted is None else met(q.counted, k.counted)",
-        "counted = weights",
+        "denominator = weights if q.denominator_rows is None else met(q.denominator_rows, k.denominator_rows)",
+        "denominator = weights",
         ["tests/modules/test_rotary_features.py"],
     ),
     Bug(
@@ -212,8 +212,8 @@ BUGS = [
     Bug(
         "positions of cosFormer off by one for keys",
         "ops/feature/position.py",
-        "return Mapped(self._turned(x, j, 0))",
-        "return Mapped(self._turned(x, j + 1, 0))",
+        "return FeatureRows(self._turned(x, j, 0))",
+        "return FeatureRows(self._turned(x, j + 1, 0))",
         ops("feature"),
     ),
     Bug(
@@ -247,7 +247,7 @@ BUGS = [
     Bug(
         "positions do not count on",
         "mechanisms/position_state.py",
-        "counted = clock.position + count - start",
+        "counted = position_state.position + count - start",
         "counted = count - start",
         contract("window", "forms"),
     ),
@@ -331,7 +331,7 @@ BUGS = [
     Bug(
         "one sum over both halves of Hedgehog",
         "ops/feature/learned.py",
-        "if self.joint or self.over.scaled:",
+        "if self.joint or self.activation.scaled:",
         "if True:",
         ops("feature"),
     ),
@@ -499,7 +499,7 @@ BUGS = [
     Bug(
         "Mamba-3 gives the token before no second weight",
         "mechanisms/mamba3.py",
-        "(last_write + (1 - share) * step)",
+        "(last_write + (1 - share) * dt)",
         "last_write",
         equation("mamba3"),
     ),

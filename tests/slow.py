@@ -78,7 +78,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "models/test_transformer.py::test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing": (
         *("softmax", "short-convolution"),
     ),
-    # What stands around a mechanism: all of it together, and one case of what "all" leaves out.
+    # The parts of an attention layer: all of them together, and one case of what "all" leaves out.
     "modules/test_multi_head.py::test_a_causal_layer_is_the_formula_written_out": ("all", "norm after gate"),
     "modules/test_multi_head.py::test_token_by_token_equals_the_whole": ("softmax-all", "gated-delta-convolution"),
     "modules/test_multi_head.py::test_padding_before_and_after_changes_nothing": ("all",),
@@ -154,7 +154,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "tasks/synthetic/test_group_words.py::test_cyclic_groups_are_sums": ("task2-7",),
     "training/test_loop.py::test_interrupted_and_resumed_gives_the_same_bits_and_the_same_record": ("toy",),
     "training/test_optimiser.py::test_weight_decay_applies_to_matrices_only": ("short-convolution", "positions"),
-    "modules/test_position.py::test_wrapped_positions_are_those_of_the_previous_row": POSITIONS,
+    "modules/test_position.py::test_shifted_positions_are_those_of_the_previous_row": POSITIONS,
     "modules/test_position.py::test_decoding_equals_the_parallel_form_and_depends_on_order": POSITIONS,
     "modules/test_recurrent.py::test_two_bidirectional_layers_equal_the_formula_under_any_padding": ("lstm",),
     "models/test_encoder.py::test_the_amount_of_padding_has_no_effect": POSITIONS,

@@ -192,7 +192,7 @@ def test_without_positions_and_unmasked_attention_is_permutation_equivariant(nam
 
 @pytest.mark.parametrize("name", ["linformer", "synthesizer"])
 def test_mechanisms_with_parameters_per_position_are_not_equivariant(name):
-    mechanism = MECHANISMS[name].sized(9)
+    mechanism = MECHANISMS[name].with_length(9)
     q, k, v, extra = inputs(mechanism, 9)
     order = np.random.default_rng(1).permutation(9)
     permuted = attend(mechanism, q[order], k[order], v[order], **extra)

@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from attnlab.analysis.inputs import Inputs, draw, rows, spoil
+from attnlab.analysis.inputs import Inputs, draw, fill_padding_with_nan, rows
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
 from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, QueryPadding
 
 Found = dict[str, float | None]
 Pairs = Iterator[tuple[str, float | None]]
-KINDS = ("causal", "extend", "padding", "lifted")
+KINDS = ("causal", "extend", "padding", "vmap/jit")
 
 
 def agreement(
@@ -35,7 +35,7 @@ def agreement(
       for T tokens and for one.
     - `extend`: the sequence in uneven parts, compared with the whole.
     - `padding`: a sequence padded with NaN, compared with the shorter sequence.
-    - `lifted`: `jax.vmap` compared with a loop, and eager execution compared with `jit`.
+    - `vmap/jit`: `jax.vmap` compared with a loop, and eager execution compared with `jit`.
 
     Args:
       mechanism: the mechanism.
@@ -47,10 +47,10 @@ def agreement(
     Returns:
       {kind: {comparison: difference}}; None if the mechanism has no such form.
     """
-    mechanism = mechanism.sized(T)
+    mechanism = mechanism.with_length(T)
     with jax.enable_x64(True):
         inputs = draw(mechanism, T, K, V)
-        compare = {"causal": _causal, "extend": _extend, "padding": _padding, "lifted": _lifted}
+        compare = {"causal": _causal, "extend": _extend, "padding": _padding, "vmap/jit": _vmap_and_jit}
         return {kind: dict(compare[kind](mechanism, inputs)) for kind in kinds}
 
 
@@ -160,11 +160,11 @@ def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
 def _padded(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray, padded: Callable, alone: Callable) -> float | None:
     """Returns the difference between the kept rows of a padded sequence and the sequence without padding."""
     short = answer(alone, *rows(mechanism, inputs, keep))
-    y = answer(padded, *spoil(mechanism, inputs, keep), keep)
+    y = answer(padded, *fill_padding_with_nan(mechanism, inputs, keep), keep)
     return difference(None if y is None else y[keep], short)
 
 
-def _lifted(mechanism: Mechanism, inputs: Inputs) -> Pairs:
+def _vmap_and_jit(mechanism: Mechanism, inputs: Inputs) -> Pairs:
     """Compares `jax.vmap` over two examples with a loop, and eager execution with `jit`."""
     T, K, V = min(inputs[0].shape[0], 13), inputs[1].shape[1], inputs[2].shape[1]
     first, second = (draw(mechanism, T, K, V, seed=seed) for seed in (1, 2))

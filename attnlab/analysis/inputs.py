@@ -56,7 +56,7 @@ def rows(mechanism: Mechanism, inputs: Inputs, chosen: slice | np.ndarray) -> In
     return q[chosen], k[chosen], v[chosen], {n: x[chosen] if n in per_token else x for n, x in extra.items()}
 
 
-def spoil(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray) -> Inputs:
+def fill_padding_with_nan(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray) -> Inputs:
     """Returns the inputs with NaN at every token that is not kept, to check that padding has no effect.
 
     Args:

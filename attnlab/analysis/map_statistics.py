@@ -50,7 +50,7 @@ def distance(a: Float[np.ndarray, "... T S"], b: Float[np.ndarray, "... T S"]) -
         return np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64)).sum(axis=-1) / 2
 
 
-def most_entropy(allowed: np.ndarray) -> Float[np.ndarray, "... T"]:
+def max_entropy(allowed: np.ndarray) -> Float[np.ndarray, "... T"]:
     """Returns the largest possible entropy of a row: ln of the number of keys that it may see.
 
     Args:

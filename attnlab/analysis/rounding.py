@@ -34,7 +34,7 @@ def errors(mechanism: Mechanism, T: int, K: int = 64, V: int = 64) -> dict[str, 
     Raises:
       TypeError: if the result has another dtype than the values.
     """
-    mechanism = mechanism.sized(T)
+    mechanism = mechanism.with_length(T)
     decodes = mechanism.traits.decodes
     runs = {
         "full": attending(mechanism),

@@ -19,7 +19,7 @@ from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
 from attnlab.ops.feature import RotatedFeatures
 from attnlab.ops.learned_score import Scores
-from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full, Mask
 from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.token_block import dense_mask
@@ -34,8 +34,8 @@ def call_scores(
     k: Array,
     mask: Mask = Full(),
     *,
-    i: Places | None = None,
-    j: Places | None = None,
+    i: ArrayOrNumpy | None = None,
+    j: ArrayOrNumpy | None = None,
     keep: Array | None = None,
     segment: Array | None = None,
     bias: Callable | None = None,

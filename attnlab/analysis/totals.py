@@ -55,7 +55,7 @@ def has_denominator(mechanism: Mechanism | Pattern | None) -> bool:
     return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
 
 
-def totals(
+def denominators(
     config: AttentionConfig, model: MappedModel, *inputs: Array | np.ndarray | None
 ) -> dict[str, Float[Array, "L H T"]]:
     """Returns Σ_j φ(q_t)·ψ(k_j) of every query for one example.

@@ -73,7 +73,7 @@ def prepare(mechanism: Mechanism, mask: str, which: str, T: int, heads: int, wid
         heads: The number of heads.
         width: The width of keys and values.
     """
-    mechanism = mechanism.sized(T)
+    mechanism = mechanism.with_length(T)
     function, given = by_heads(mechanism, mask), inputs(mechanism, T, heads, width)
     try:
         jax.eval_shape(function, *given)

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from attnlab.functional.operands import Operands, resolve
 from attnlab.mechanisms import Mechanism
 from attnlab.ops.learned_score import Bias
-from attnlab.ops.mask import Causal, Edges, Full, KeyPadding, Mask, Places, QueryPadding, Segments
+from attnlab.ops.mask import ArrayOrNumpy, Causal, Edges, Full, KeyPadding, Mask, QueryPadding, Segments
 from attnlab.ops.tree import pytree, static
 
 
@@ -69,12 +69,12 @@ def attention(
     if "is_causal" in extra:
         raise TypeError("is_causal is not known; use causal=True")
     call = Operands(mechanism, q, k, v, extra)
-    if not causal and not mechanism.traits.any_mask:
+    if not causal and not mechanism.traits.non_causal:
         raise NotImplementedError(f"{mechanism} only attends causally; pass causal=True")
     T, S, shared = call.T, call.S, mask if isinstance(mask, Mask) else None
     if shared is not None and shared.indexed and T != S:
         raise ValueError(f"mask={shared} looks up rows, but T={T} and S={S}: pass a boolean array, keep or query_keep")
-    if causal and not mechanism.traits.any_mask and T != S:
+    if causal and not mechanism.traits.non_causal and T != S:
         hint = "to continue a sequence, use init_cache and decode_step"
         raise NotImplementedError(f"{mechanism} attends causally among its own tokens, got T={T} and S={S}; {hint}")
     if keep is not None and query_keep is None and not causal and not mechanism.traits.row_independent:
@@ -124,11 +124,11 @@ class ByRow(Mask):
     first: int = static()
     """Position of the first query."""
 
-    def __call__(self, i: Int[Places, " T"], j: Int[Places, " S"]):
+    def __call__(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]):
         """Evaluates the mask at the rows of the queries."""
         return self.mask(i - self.first, j)
 
-    def factors(self, i: Int[Places, " T"], j: Int[Places, " S"]):
+    def factors(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]):
         """Returns the factors at the rows of the queries."""
         return self.mask.factors(i - self.first, j)
 
@@ -144,7 +144,7 @@ def _array(name: str, x: ArrayLike, kind: DTypeLike, expected: str) -> Array:
     return array
 
 
-def _bias_of_rows(pairs: Float[Array, "T S"], q: Array, i: Places, j: Places) -> Float[Array, "..."]:
+def _bias_of_rows(pairs: Float[Array, "T S"], q: Array, i: ArrayOrNumpy, j: ArrayOrNumpy) -> Float[Array, "..."]:
     """Returns numbers per pair of a query's row and a key's column. The last row is that of the last key."""
     T, S = pairs.shape
     return pairs[(i - (S - T))[:, None], j[None, :]]

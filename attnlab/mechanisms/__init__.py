@@ -5,6 +5,8 @@ Every mechanism implements the contract of `attnlab.mechanisms.base.Mechanism`, 
 instances. A mechanism that is added to this dict is covered by the contract suite, and is available on the command line
 and in every study. Add your own with `attnlab.MECHANISMS["mine"] = Mine()`.
 
+memory: the mechanism's part of `State`, for example a cache of keys and values, or a sum.
+
 Letters that are used in shapes throughout attnlab. Batch and head axes are usually absent, because code is written for
 one example and one head.
 

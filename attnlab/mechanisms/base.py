@@ -24,7 +24,7 @@ from attnlab.ops.tree import pytree
 class State(metaclass=Documented):
     """Decoding state of a mechanism."""
 
-    clock: PositionState
+    position_state: PositionState
     """Position and segment of the next token."""
     memory: PyTree
     """The mechanism's own memory, for example a `Cache` of keys and values or a matrix."""
@@ -36,8 +36,8 @@ class Traits(metaclass=Documented):
 
     decodes: bool = True
     """Whether it can attend causally and decode token by token."""
-    any_mask: bool = True
-    """Whether it supports masks other than `Causal()`, as encoders and cross-attention need."""
+    non_causal: bool = True
+    """Whether it attends under masks other than `Causal()`. Some of these need the same mask for every query."""
     edges: bool = False
     """Whether it computes weights only for the edges of an `EdgeList`. Others compute all pairs and mask them."""
     rotary: bool = False
@@ -162,7 +162,7 @@ class Mechanism(ABC, metaclass=Documented):
             dtype: dtype of a cache. Sums have at least float32. Default: the default float.
 
         Raises:
-            ValueError: if the mechanism supports fewer than `length` positions, see `fit`.
+            ValueError: if the mechanism supports fewer than `length` positions, see `check_length`.
             NotImplementedError: if this mechanism cannot decode.
         """
 
@@ -218,14 +218,14 @@ class Mechanism(ABC, metaclass=Documented):
         """
         raise NotImplementedError(f"{self} does not declare its cost")
 
-    def sized(self, length: int) -> Mechanism:
+    def with_length(self, length: int) -> Mechanism:
         """Returns this mechanism for sequences of up to `length` tokens.
 
         Returns itself unless it has a maximum length, as one does with a learned array per position.
         """
         return self
 
-    def fit(self, length: int) -> None:
+    def check_length(self, length: int) -> None:
         """Checks that this mechanism supports `length` positions.
 
         Softmax and local-p with a score that has a maximum length check each position in a call instead, because a

@@ -44,13 +44,13 @@ class Bidirectional(Whole, Wrapper):
 
     def __post_init__(self):
         inner = self.mechanism.traits
-        if not inner.decodes or inner.any_mask:
+        if not inner.decodes or inner.non_causal:
             raise ValueError(f"mechanism={self.mechanism} does not read the past only, so it needs no second direction")
 
     @property
     def traits(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """As in the wrapped mechanism, but it cannot decode and supports masks other than `Causal()`."""
-        return replace(self.mechanism.traits, decodes=False, any_mask=True, bias=False, self_only=True)
+        return replace(self.mechanism.traits, decodes=False, non_causal=True, bias=False, self_only=True)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **extra):
         """Attends in both directions."""

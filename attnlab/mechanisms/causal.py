@@ -12,20 +12,20 @@ from attnlab.mechanisms.inputs import arrays, prepare_new_tokens, split
 from attnlab.mechanisms.position_state import initial_block
 from attnlab.ops.counts import check_counts
 from attnlab.ops.learned_score import Bias
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.split import split_chunks
 
 
 def causal(
     mechanism: Mechanism,
-    q: Shaped[Places, "T K"],
-    k: Shaped[Places, "T K"],
-    v: Shaped[Places, "T V"],
+    q: Shaped[ArrayOrNumpy, "T K"],
+    k: Shaped[ArrayOrNumpy, "T K"],
+    v: Shaped[ArrayOrNumpy, "T V"],
     *,
     block: int | None = None,
-    keep: Shaped[Places, " T"] | None = None,
-    i: Int[Places, " T"] | None = None,
-    segment: Int[Places, " T"] | None = None,
+    keep: Shaped[ArrayOrNumpy, " T"] | None = None,
+    i: Int[ArrayOrNumpy, " T"] | None = None,
+    segment: Int[ArrayOrNumpy, " T"] | None = None,
     bias: Bias | None = None,
     **extra: Array,
 ) -> Float[Array, "T V"]:

@@ -23,7 +23,7 @@ from attnlab.mechanisms.inputs import (
     zero_where_padded,
 )
 from attnlab.mechanisms.position_state import PositionState, initial_block, next_block
-from attnlab.ops.mask import Causal, EdgeList, Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Causal, EdgeList, Full, Mask
 from attnlab.ops.token_block import TokenBlock
 
 
@@ -94,7 +94,7 @@ class CheckedMechanism(Mechanism):
             NotImplementedError: if this mechanism cannot decode.
         """
 
-    def check_positions(self, i: Int[Places, " T"]) -> None:
+    def check_positions(self, i: Int[ArrayOrNumpy, " T"]) -> None:
         """Checks that positions lie within the maximum length, if there is one.
 
         Raises:
@@ -109,8 +109,8 @@ class CheckedMechanism(Mechanism):
         """
         return None
 
-    def sized(self, length: int) -> CheckedMechanism:
-        """See `Mechanism.sized`."""
+    def with_length(self, length: int) -> CheckedMechanism:
+        """See `Mechanism.with_length`."""
         return self
 
     def attend(self, q, k, v, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra):
@@ -125,7 +125,7 @@ class CheckedMechanism(Mechanism):
         if i is None and mask.indexed and T != S:
             raise ValueError(f"{mask} needs the positions i of the queries, because there are {T} queries and {S} keys")
         if i is None and j is None:
-            mask.fit(S, S)
+            mask.check_shape(S, S)
         if not T:
             return v[:0]
         if isinstance(mask, EdgeList) and self.traits.edges:
@@ -142,7 +142,7 @@ class CheckedMechanism(Mechanism):
 
     def start(self, length: int, K: int, V: int, dtype=None) -> State:
         """See `Mechanism.start`."""
-        self.fit(length)
+        self.check_length(length)
         return empty_state(self, length, K, V, dtype)
 
     def extend(self, state: State, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra):
@@ -153,11 +153,11 @@ class CheckedMechanism(Mechanism):
         (i,) = arrays(i)
         for cache in caches(state.memory):
             cache.check(q.shape[0] if keep is None else keep)
-        block, clock = next_block(state.clock, q.shape[0], i, keep, segment)
+        block, position_state = next_block(state.position_state, q.shape[0], i, keep, segment)
         self.check_positions(block.positions)
         q, k, v, extra = zero_padding(self, keep, keep, q, k, v, extra)
         y, memory = self.update(state.memory, q, k, v, block, bias=bias, **extra)
-        return zero_where_padded(keep, y), State(clock, memory)
+        return zero_where_padded(keep, y), State(position_state, memory)
 
     def causal(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra):
         """See `Mechanism.causal`.
@@ -174,7 +174,7 @@ class CheckedMechanism(Mechanism):
         return zero_where_padded(keep, self.attend_causal(q, k, v, block, bias=bias, **extra))
 
 
-def _positions(given: Int[Places, " T"] | None, first: int, end: int) -> Int[Places, " T"]:
+def _positions(given: Int[ArrayOrNumpy, " T"] | None, first: int, end: int) -> Int[ArrayOrNumpy, " T"]:
     """Returns positions as int32: as a numpy array, which is known while tracing, if they are first … end−1."""
     default = np.arange(first, end, dtype=np.int32)
     if given is None or (isinstance(given, np.ndarray) and np.array_equal(given, default)):
@@ -182,7 +182,9 @@ def _positions(given: Int[Places, " T"] | None, first: int, end: int) -> Int[Pla
     return jnp.asarray(given, jnp.int32)
 
 
-def causal_block(mechanism: Mechanism, mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> TokenBlock:
+def causal_block(
+    mechanism: Mechanism, mask: Mask, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
+) -> TokenBlock:
     """Returns the block of a whole sequence, for mechanisms that support no other mask than `Causal()`.
 
     Args:

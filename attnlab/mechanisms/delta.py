@@ -29,7 +29,7 @@ class Delta(UnitKeys):
     Source: Yang et al. 2024, eq. 3.
     """
 
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     @property
     def tokens(self):

@@ -24,7 +24,7 @@ class DeltaProduct(UnitKeys):
 
     S_t = Π_m (I − β_tm k_tmᵀ k_tm) α_t S_{t-1} + …, y_t = q_t S_t, for the writes m = 1 … n
 
-    The state first decays by α = e^(−A softplus(step + shift)). Then each write erases and writes in turn, as in
+    The state first decays by α = e^(−A softplus(dt + shift)). Then each write erases and writes in turn, as in
     `GatedDelta`. The first one writes k and v. The extra inputs `more_keys` and `more_values` are those of the other n
     − 1 writes, and `beta` is n numbers per token, with β = 2 sigmoid(beta). The transition is then a product of n
     generalised Householder matrices, which can rotate the state. One write gives the gated delta rule. q and the keys
@@ -42,7 +42,7 @@ class DeltaProduct(UnitKeys):
     """Number n of writes per token."""
     negative_eigenvalues: bool = True
     """Whether β is in 0 … 2 instead of 0 … 1: β = 2 sigmoid(beta)."""
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     def __post_init__(self):
         super().__post_init__()
@@ -50,12 +50,12 @@ class DeltaProduct(UnitKeys):
 
     @property
     def tokens(self):
-        """`beta`: strength of each write, before the sigmoid. `step`: decay step, before the softplus.
+        """`beta`: strength of each write, before the sigmoid. `dt`: decay step, before the softplus.
 
         `more_keys` and `more_values`: what the writes after the first one write.
         """
         more = self.writes - 1
-        return {"beta": (self.writes,), "step": (), "more_keys": (more, "K"), "more_values": (more, "V")}
+        return {"beta": (self.writes,), "dt": (), "more_keys": (more, "K"), "more_values": (more, "V")}
 
     @property
     def learned(self):
@@ -66,11 +66,11 @@ class DeltaProduct(UnitKeys):
         """Returns initial values as in Mamba-2, except that A is uniform in 0 … 16."""
         return gate.initial(key, slowest=0.0)
 
-    def update(self, memory, q, k, v, block, *, bias=None, beta, step, more_keys, more_values, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, beta, dt, more_keys, more_values, rate, shift):
         """Processes new tokens by chunks, where every write is a token of its own."""
         n = self.writes
-        step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
-        log_gates = gate.log_decay(gate.step(step[:, None], shift[None]), rate)
+        dt, rate, shift = (x.astype(memory.dtype) for x in (dt, rate, shift))
+        log_gates = gate.log_decay(gate.step_size(dt[:, None], shift[None]), rate)
         every = lambda first, more: jnp.concatenate([first[:, None], more.astype(first.dtype)], axis=1)
         # The state decays before the first write of a token, and is read after the last one.
         first = jnp.pad(log_gates[:, None], ((0, 0), (0, n - 1), (0, 0)))

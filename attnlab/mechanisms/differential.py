@@ -25,7 +25,7 @@ Pairs = tuple[tuple[Array, Array], tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class TwoSoftmaxes(Pairwise):
-    """Base class of differences of two softmax attentions: softmax(q₁k₁ᵀ) v − share · softmax(q₂k₂ᵀ) v.
+    """Base class of differences of two softmax attentions: softmax(q₁k₁ᵀ) v − λ · softmax(q₂k₂ᵀ) v.
 
     Raises:
         ValueError: if `block` is below 1 or `softcap` is not above 0.
@@ -53,8 +53,8 @@ class TwoSoftmaxes(Pairwise):
         """Returns the queries and keys of the two attentions."""
 
     @abstractmethod
-    def share(self, extra: dict[str, Array]) -> Float[Array, "#T 1"]:
-        """Returns what the second attention is multiplied by, for all queries or for each one."""
+    def second_weight(self, extra: dict[str, Array]) -> Float[Array, "#T 1"]:
+        """Returns the weight λ of the second attention, for all queries or for each one."""
 
     def with_rotary(self, position):
         """Returns this mechanism with rotated queries and keys."""
@@ -76,12 +76,12 @@ class TwoSoftmaxes(Pairwise):
         return self._difference(attend, q, k, block.positions, block.positions, extra)
 
     def _difference(self, attend: Callable[[Array, Array], Array], q, k, i, j, extra: dict[str, Array]) -> Array:
-        """Returns attend(q₁, k₁) − share · attend(q₂, k₂), with rotated queries and keys."""
+        """Returns attend(q₁, k₁) − λ · attend(q₂, k₂), with rotated queries and keys."""
         pairs = self.pairs(q, k, extra)
         if (position := self.position) is not None:
             pairs = [position.rotate(*pair, i, j) for pair in pairs]
         one, other = (attend(*pair) for pair in pairs)
-        return one - self.share(extra).astype(one.dtype) * other
+        return one - self.second_weight(extra).astype(one.dtype) * other
 
 
 @final
@@ -122,7 +122,7 @@ class Differential(TwoSoftmaxes):
             raise ValueError(f"{self} needs an even width of queries and keys, got {K}")
         return (q[:, : K // 2], k[:, : K // 2]), (q[:, K // 2 :], k[:, K // 2 :])
 
-    def share(self, extra):
+    def second_weight(self, extra):
         """Returns λ [1 1]."""
         wide = accumulation_dtype(extra["mix_q"].dtype)
         products = extra["mix_q"].astype(wide) * extra["mix_k"].astype(wide)
@@ -160,8 +160,8 @@ class Differential2(TwoSoftmaxes):
         """Returns both sets of queries with the keys."""
         return (q, k), (extra["other"], k)
 
-    def share(self, extra):
-        """Returns the shares of all queries [T 1]."""
+    def second_weight(self, extra):
+        """Returns λ of all queries [T 1]."""
         mix = extra["mix"]
         return jax.nn.sigmoid(mix.astype(accumulation_dtype(mix.dtype)))[:, None]
 

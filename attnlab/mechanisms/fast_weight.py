@@ -59,13 +59,13 @@ class FastWeight(Chunked):
         """Returns initial values of the feature map's learned arrays."""
         return self.feature.initial(key, K)
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with its feature map for `length` positions."""
-        return replace(self, feature=self.feature.sized(length))
+        return replace(self, feature=self.feature.with_length(length))
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that the feature map supports `length` positions."""
-        self.feature.fit(length)
+        self.feature.check_length(length)
 
     def check_positions(self, i):
         """Checks that the feature map supports the positions."""

@@ -79,8 +79,8 @@ class Forgetting(CausalPairwise):
         sums = precise_cumsum(jnp.where(jnp.asarray(block.keep), log_gates, 0))
         order = np.arange(q.shape[0], dtype=np.int32)
         scores = Scores(scaled_dot, {}, Partial(_decayed, bias, sums, jnp.asarray(block.i)), self.softcap)
-        rule = blockwise.Rule(block.mask, order, order)
-        return blockwise.attend(q, k, v, scores, [rule], i=order, j=order, block=self.block)[0].astype(v.dtype)
+        mask = blockwise.PositionedMask(block.mask, order, order)
+        return blockwise.attend(q, k, v, scores, [mask], i=order, j=order, block=self.block)[0].astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
         """Counts two products of T×S pairs, the sums of gates, and seven operations per pair, or ten with a cap."""

@@ -18,9 +18,9 @@ class GatedDelta2(UnitKeys):
 
     S_t = (I − k_tᵀ (b_t ⊙ k_t)) diag(α_t) S_{t-1} + k_tᵀ (w_t ⊙ v_t), y_t = q_t S_t
 
-    b = sigmoid(erase), w = sigmoid(write), α = e^(−A softplus(step + shift))
+    b = sigmoid(erase), w = sigmoid(write), α = e^(−A softplus(dt + shift))
 
-    The extra inputs `erase` and `step` are one number per token and key channel, and `write` is one per token and value
+    The extra inputs `erase` and `dt` are one number per token and key channel, and `write` is one per token and value
     channel. A = e^rate is learned, one per head, and `shift`, one per key channel, as in Kimi delta attention. With
     b = w = β the equation is that of Kimi delta attention. q and k are normalised to x / √(‖x‖² + ε), and q is then
     divided by √K. The state is a matrix [K V]. Rotary positions are not supported: channels that decay at different
@@ -39,9 +39,9 @@ class GatedDelta2(UnitKeys):
     def tokens(self):
         """`erase`: erase gate per key channel, before the sigmoid. `write`: write gate per value channel, likewise.
 
-        `step`: decay step per key channel, before the softplus.
+        `dt`: decay step per key channel, before the softplus.
         """
-        return {"erase": ("K",), "write": ("V",), "step": ("K",)}
+        return {"erase": ("K",), "write": ("V",), "dt": ("K",)}
 
     @property
     def learned(self):
@@ -52,11 +52,11 @@ class GatedDelta2(UnitKeys):
         """Returns initial values as in Mamba-2."""
         return gate.initial(key, (K,))
 
-    def update(self, memory, q, k, v, block, *, bias=None, erase, write, step, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, erase, write, dt, rate, shift):
         """Processes new tokens by chunks."""
         cast = lambda x: x.astype(memory.dtype)
         q, k = self.directions(cast(q), cast(k))
         erased, written = self.strength(cast(erase)) * k, jax.nn.sigmoid(cast(write)) * cast(v)
-        log_gates = gate.log_decay(gate.step(cast(step), cast(shift)), cast(rate))
+        log_gates = gate.log_decay(gate.step_size(cast(dt), cast(shift)), cast(rate))
         y, memory = delta.causal(memory, q, k, written, erased, log_gates, block, self.chunk)
         return y.astype(v.dtype), memory

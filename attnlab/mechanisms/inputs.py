@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.ops.learned_score import Bias
-from attnlab.ops.mask import Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Mask
 
 
 def arrays(*given: ArrayLike | None) -> tuple:
@@ -194,7 +194,7 @@ def _lifted(q, k, v, new: bool) -> str:
     return f"; for leading axes, write {'jax.vmap(' * more}{call}{')' * more}(q, k, v)"
 
 
-def zero_where_padded(keep: Bool[Places, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
+def zero_where_padded(keep: Bool[ArrayOrNumpy, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
     """Returns x with zeros in the rows where `keep` is False. None keeps all rows."""
     if keep is None:
         return x

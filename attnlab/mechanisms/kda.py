@@ -16,9 +16,9 @@ class Kda(UnitKeys):
 
     S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t
 
-    β = sigmoid(beta), α = e^(−A softplus(step + shift))
+    β = sigmoid(beta), α = e^(−A softplus(dt + shift))
 
-    The extra input `beta` is one number per token, and `step` one per token and key channel. A = e^rate is learned, one
+    The extra input `beta` is one number per token, and `dt` one per token and key channel. A = e^rate is learned, one
     per head, and `shift`, one per key channel. q and k are normalised to x / √(‖x‖² + ε), and q is then divided by √K,
     as in the authors' code (flash-linear-attention). With `scale_queries` False and `epsilon` 0, only the equation
     remains. The state is a matrix [K V]. Rotary positions are not supported: channels that decay at different rates do
@@ -35,8 +35,8 @@ class Kda(UnitKeys):
 
     @property
     def tokens(self):
-        """Strength of the write `beta`, before the sigmoid, and decay step per channel `step`, before the softplus."""
-        return {"beta": (), "step": ("K",)}
+        """Strength of the write `beta`, before the sigmoid, and decay step per channel `dt`, before the softplus."""
+        return {"beta": (), "dt": ("K",)}
 
     @property
     def learned(self):
@@ -47,7 +47,7 @@ class Kda(UnitKeys):
         """Returns initial values as in Mamba-2."""
         return gate.initial(key, (K,))
 
-    def update(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, beta, dt, rate, shift):
         """Processes new tokens by chunks."""
-        step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
-        return self.advance(memory, q, k, v, beta, gate.log_decay(gate.step(step, shift), rate), block)
+        dt, rate, shift = (x.astype(memory.dtype) for x in (dt, rate, shift))
+        return self.advance(memory, q, k, v, beta, gate.log_decay(gate.step_size(dt, shift), rate), block)

@@ -38,7 +38,7 @@ class Lightning(Chunked):
     power above. The authors' code, TransNormerLLM's and MiniMax-01's do so. "formula" is 2^(−8h/H) for every H, as in
     Hugging Face's MiniMax.
     """
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     def __post_init__(self):
         super().__post_init__()

@@ -16,7 +16,7 @@ from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent, update_by_blocks
 from attnlab.ops import chunks, edges, linear
 from attnlab.ops.counts import check_counts
-from attnlab.ops.feature import EluPlusOne, Feature, Mapped, RotatedFeatures
+from attnlab.ops.feature import EluPlusOne, Feature, FeatureRows, RotatedFeatures
 from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.token_block import dense_mask
 
@@ -91,13 +91,13 @@ class Linear(Pairwise, Recurrent):
             else replace(self, feature=RotatedFeatures(self.feature, position=position))
         )
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with its feature map for `length` positions."""
-        return replace(self, feature=self.feature.sized(length))
+        return replace(self, feature=self.feature.with_length(length))
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that the feature map supports `length` positions."""
-        self.feature.fit(length)
+        self.feature.check_length(length)
 
     def check_positions(self, i):
         """Checks that the feature map supports the positions."""
@@ -115,8 +115,8 @@ class Linear(Pairwise, Recurrent):
         weights = met(q.rows, k.rows)
         if not self.normalise:
             return weights
-        counted = weights if q.counted is None else met(q.counted, k.counted)
-        return linear.divide_by_total(weights, counted.sum(axis=1, keepdims=True))
+        denominator = weights if q.denominator_rows is None else met(q.denominator_rows, k.denominator_rows)
+        return linear.divide_by_total(weights, denominator.sum(axis=1, keepdims=True))
 
     def edge_weights(self, q, k, ends, *, i, j, bias=None, **learned):
         """Returns weights [E]: φ(q)·ψ(k) of the edges, normalised per query as in `weights`."""
@@ -130,8 +130,8 @@ class Linear(Pairwise, Recurrent):
         products = met(q.rows, k.rows)
         if not self.normalise:
             return products
-        counted = products if q.counted is None else met(q.counted, k.counted)
-        total = edges.gather(edges.sum_per_query(counted, ends), ends.t)
+        denominator = products if q.denominator_rows is None else met(q.denominator_rows, k.denominator_rows)
+        total = edges.gather(edges.sum_per_query(denominator, ends), ends.t)
         return linear.divide_by_total(products[:, None], total[:, None])[:, 0]
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **learned):
@@ -186,7 +186,7 @@ class Linear(Pairwise, Recurrent):
         """Processes one block, given the sum over all tokens before it."""
         (state, peak), i = memory, block.positions
         met = None
-        if self.feature.closed:
+        if self.feature.has_kernel:
             few_q, few_k, of = self.feature.kernel(q, k, **learned)
             met = of(matmul(few_q, few_k.T))
         q, k = self.feature.query(q, i, **learned), self.feature.key(k, i, **learned)
@@ -211,8 +211,8 @@ class Linear(Pairwise, Recurrent):
         M, W = self.feature.dim(K), V + self.normalise
         # A normalised rotated map multiplies a second set of features for the denominator. A kernel multiplies narrow
         # rows and then applies a function to each product.
-        counted = M if isinstance(self.feature, RotatedFeatures) and self.normalise else 0
-        pair = 2 * W + (2 * K + 3 if self.feature.closed else 2 * (M + counted))
+        more = M if isinstance(self.feature, RotatedFeatures) and self.normalise else 0
+        pair = 2 * W + (2 * K + 3 if self.feature.has_kernel else 2 * (M + more))
         sums = (T + S) * (M * 2 * W + self.feature.flops(K)) + (0 if block is None else T * block * pair)
         return Cost(
             flops=T * S * pair if self._few(T, S, K, V) else sums,
@@ -227,26 +227,26 @@ class Linear(Pairwise, Recurrent):
         self.feature.check(j)
         return i, j
 
-    def _met(self, q, k, i, j, learned) -> tuple[Mapped, Mapped, Callable[[Array], Array]]:
+    def _met(self, q, k, i, j, learned) -> tuple[FeatureRows, FeatureRows, Callable[[Array], Array]]:
         """Returns rows of queries, rows of keys, and the function that maps their products to weights.
 
         Uses the map's kernel if it has one, otherwise features with the identity function.
         """
         i, j = self._places(i, j)
-        if self.feature.closed:
+        if self.feature.has_kernel:
             q, k, of = self.feature.kernel(q, k, **learned)
-            return Mapped(q), Mapped(k), of
+            return FeatureRows(q), FeatureRows(k), of
         return self.feature.query(q, i, **learned), self.feature.key(k, j, **learned), lambda s: s
 
     def _few(self, T, S, K, V) -> bool:
         """Returns whether the map has a kernel and computing all pairs with it takes fewer operations than features."""
         W = V + self.normalise
-        return self.feature.closed and (T + S) * self.feature.dim(K) * W > T * S * (K + W)
+        return self.feature.has_kernel and (T + S) * self.feature.dim(K) * W > T * S * (K + W)
 
     def _by_pairs(self, q, k, v, mask, i, j, learned):
         """Attends with the kernel over all pairs, for ROWS queries at a time."""
         q, k, of = self.feature.kernel(q, k, **learned)
-        (values,) = self._values(v, Mapped(k))
+        (values,) = self._values(v, FeatureRows(k))
         some = lambda q, i: matmul(jnp.where(dense_mask(mask, i, j), of(matmul(q, k.T)), 0), values)
         return self._answer(chunks.map_chunks(some, (q, i), ROWS), v)
 
@@ -255,16 +255,20 @@ class Linear(Pairwise, Recurrent):
         state = jnp.zeros((self.feature.dim(K), V + self.normalise), dtype)
         return state, jnp.full((), linear.NO_SCALE, dtype) if self.feature.scaled else None
 
-    def _rows(self, mapped: Mapped) -> list[Array]:
+    def _rows(self, mapped: FeatureRows) -> list[Array]:
         """Returns the features to multiply: one set, or two if the denominator has its own."""
-        return [mapped.rows] if mapped.counted is None or not self.normalise else [mapped.rows, mapped.counted]
+        return (
+            [mapped.rows]
+            if mapped.denominator_rows is None or not self.normalise
+            else [mapped.rows, mapped.denominator_rows]
+        )
 
-    def _values(self, v: Array, k: Mapped) -> list[Array]:
+    def _values(self, v: Array, k: FeatureRows) -> list[Array]:
         """Returns what each set of key features is multiplied with: the values, and ones that sum the weights."""
         v = v.astype(accumulation_dtype(v.dtype))
         if not self.normalise:
             return [v]
-        return [linear.append_ones(v)] if k.counted is None else [v, jnp.ones_like(v[:, :1])]
+        return [linear.append_ones(v)] if k.denominator_rows is None else [v, jnp.ones_like(v[:, :1])]
 
     def _answer(self, y, v):
         """Returns the output in the dtype of v, divided by the sum of weights if normalised."""

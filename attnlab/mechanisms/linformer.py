@@ -28,7 +28,7 @@ class Linformer(Whole):
     Masks that differ by query are not supported, because a projected key combines many keys. Time is
     O((T+S)·rank·(K+V)). Linformer cannot decode.
 
-    A traced position beyond `length` makes the output NaN. `sized` returns the mechanism for another length.
+    A traced position beyond `length` makes the output NaN. `with_length` returns the mechanism for another length.
 
     Raises:
         ValueError: if `rank` or `length` is below 1, if there are more than `length` keys, or if a position is known to
@@ -58,7 +58,7 @@ class Linformer(Whole):
         draw = lambda key: jax.random.normal(key, (self.rank, self.length), jnp.float32) * self.length**-0.5
         return {name: draw(key) for name, key in zip(self.learned, keys, strict=True)}
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism for `length` positions. Its learned arrays have other shapes."""
         return replace(self, length=length)
 
@@ -85,7 +85,7 @@ class Linformer(Whole):
     def _check(self, j):
         """Raises ValueError if there are too many keys, or if a position is known to lie outside 0 … length−1."""
         if j.shape[0] > self.length:
-            raise ValueError(f"{self} supports {self.length} keys, got {j.shape[0]}; use sized({j.shape[0]})")
+            raise ValueError(f"{self} supports {self.length} keys, got {j.shape[0]}; use with_length({j.shape[0]})")
         at = np.zeros(0) if isinstance(j, Tracer) else np.asarray(j)
         if (beyond := at[(at < 0) | (at >= self.length)]).size:
             raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got a key at position {beyond[0]}")

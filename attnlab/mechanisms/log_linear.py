@@ -26,9 +26,10 @@ class LogLinear(Recurrent):
 
     y_t = Σ_{s≤t} λ_t[level(t, s)] e^(−A (Δ_{s+1} + … + Δ_t)) (q_t·k_s) Δ_s v_s, λ = softplus(levels)
 
-    The level of a pair is the number of bits of t xor s, so that recent tokens are told apart more finely than old
-    ones. With λ = 1 this is `Ssd`. The extra input `step` is one number per token, and `levels` is one per query and
-    level. A = e^rate and `shift` are learned, one per head, as in Mamba-2. The state is a matrix [K V] per level.
+    The level of a pair is the bit length of t xor s (0 for 0, 2 for 2 and 3), so that recent tokens are told apart more
+    finely than old ones. With λ = 1 this is `Ssd`. The extra input `dt` is one number per token, and `levels` is one
+    per query and level. A = e^rate and `shift` are learned, one per head, as in Mamba-2. The state is a matrix [K V]
+    per level.
 
     Raises:
         ValueError: if `length` or `block` is below 1, or if a position is known to lie beyond `length`. The output of a
@@ -41,7 +42,7 @@ class LogLinear(Recurrent):
     """Maximum number of positions. It sets the number of levels."""
     block: int = 64
     """Number of tokens whose pairs are computed at once."""
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     def __post_init__(self):
         check_counts(length=self.length, block=self.block)
@@ -53,8 +54,8 @@ class LogLinear(Recurrent):
 
     @property
     def tokens(self):
-        """`step`: step size, before shift and softplus."""
-        return {"step": ()}
+        """`dt`: step size, before shift and softplus."""
+        return {"dt": ()}
 
     @property
     def queries(self):
@@ -70,11 +71,11 @@ class LogLinear(Recurrent):
         """Returns initial values as in Mamba-2."""
         return gate.initial(key)
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with `length`."""
         return replace(self, length=length)
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that `length` is within the maximum."""
         if length > self.length:
             raise ValueError(f"{self} supports {self.length} positions, got {length}")
@@ -92,22 +93,22 @@ class LogLinear(Recurrent):
         """Attends causally, block after block."""
         return update_by_blocks(self, self.block, q, k, v, block, bias=bias, **extra)
 
-    def update(self, memory, q, k, v, block, *, bias=None, step, levels, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, dt, levels, rate, shift):
         """Processes a block of new tokens."""
         dtype, keep = memory.sums.dtype, jnp.asarray(block.keep)
-        q, k, step, levels, rate, shift = (x.astype(dtype) for x in (q, k, step, levels, rate, shift))
-        step = gate.step(step[:, None], shift[None])
-        log_gates = jnp.where(keep[:, None], gate.log_decay(step, rate), 0)
+        q, k, dt, levels, rate, shift = (x.astype(dtype) for x in (q, k, dt, levels, rate, shift))
+        dt = gate.step_size(dt[:, None], shift[None])
+        log_gates = jnp.where(keep[:, None], gate.log_decay(dt, rate), 0)
         pairs = block.pairs
         # The number of tokens before each one in its run: those of the block, and those of the state in its first run.
         index = jnp.sum(pairs, axis=1, dtype=jnp.int32) - 1 + jnp.where(block.state_visible, memory.count, 0)
         index = jnp.maximum(index, 0)
-        reach = Visibility(
+        visible = Visibility(
             pairs, *(jnp.asarray(x) for x in (block.state_visible, block.enters_state, block.state_survives))
         )
-        written = apply_weights(k * step, keep[:, None])
-        y, after = log_linear.absorb(
-            memory, q, written, v.astype(dtype), log_gates, jax.nn.softplus(levels), index, reach
+        written = apply_weights(k * dt, keep[:, None])
+        y, after = log_linear.update_block(
+            memory, q, written, v.astype(dtype), log_gates, jax.nn.softplus(levels), index, visible
         )
         return jnp.where((index < self.length)[:, None], y, jnp.nan).astype(v.dtype), after
 

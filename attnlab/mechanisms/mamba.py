@@ -18,9 +18,9 @@ from attnlab.ops import gate, selective_scan
 class Mamba(Chunked):
     """Linear attention whose state decays at a rate of its own in every entry (the selective scan of Mamba).
 
-    S_t = e^(−A ⊙ Δ_t) ⊙ S_{t-1} + k_tᵀ (Δ_t ⊙ v_t), y_t = q_t S_t, Δ = softplus(step + shift)
+    S_t = e^(−A ⊙ Δ_t) ⊙ S_{t-1} + k_tᵀ (Δ_t ⊙ v_t), y_t = q_t S_t, Δ = softplus(dt + shift)
 
-    In the paper's letters, q is C, k is B and v is x. The extra input `step` is one number per token and value channel.
+    In the paper's letters, q is C, k is B and v is x. The extra input `dt` is one number per token and value channel.
     A = e^rate is learned, one per key and value channel, and `shift`, one per value channel. They start as in the
     authors' code: A = 1 … K in the key channels, Δ log-uniform in 0.001 … 0.1. Queries are not scaled. The state is a
     matrix [K V]. The skip connection D x and the output gate belong to the module. Rotary positions are not supported:
@@ -36,12 +36,12 @@ class Mamba(Chunked):
 
     chunk: int = 32
     """Number of tokens whose states are computed at once."""
-    traits = Traits(any_mask=False, position_dependent=True, undecayed=("rate",))
+    traits = Traits(non_causal=False, position_dependent=True, undecayed=("rate",))
 
     @property
     def tokens(self):
-        """`step`: step size per value channel, before shift and softplus."""
-        return {"step": ("V",)}
+        """`dt`: step size per value channel, before shift and softplus."""
+        return {"dt": ("V",)}
 
     @property
     def learned(self):
@@ -53,12 +53,12 @@ class Mamba(Chunked):
         rate = jnp.log(jnp.arange(1, K + 1, dtype=jnp.float32))
         return {"rate": jnp.tile(rate[:, None], (1, V)), "shift": gate.initial(key, (V,))["shift"]}
 
-    def update(self, memory, q, k, v, block, *, bias=None, step, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, dt, rate, shift):
         """Processes new tokens by chunks."""
-        step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
-        step = gate.step(step, shift)
-        values = step * v.astype(memory.dtype)
-        y, memory = selective_scan.causal(memory, q, k, values, step, jnp.exp(rate), block, self.chunk)
+        dt, rate, shift = (x.astype(memory.dtype) for x in (dt, rate, shift))
+        dt = gate.step_size(dt, shift)
+        values = dt * v.astype(memory.dtype)
+        y, memory = selective_scan.causal(memory, q, k, values, dt, jnp.exp(rate), block, self.chunk)
         return y.astype(v.dtype), memory
 
     def cost(self, T, S, K, V, block=None):

@@ -46,11 +46,11 @@ class Mamba3(Chunked):
 
     S_t = α_t S_{t-1} + β_t k̃_{t-1}ᵀ v_{t-1} + γ_t k̃_tᵀ v_t, y_t = q̃_t S_t
 
-    α = e^(−A Δ), β = (1 − λ) Δ α, γ = λ Δ, Δ = softplus(step + shift), λ = sigmoid(trapezoid)
+    α = e^(−A Δ), β = (1 − λ) Δ α, γ = λ Δ, Δ = softplus(dt + shift), λ = sigmoid(trapezoid)
 
     A is `decay` + 1 for positive `decay` and 1 / (1 − `decay`) for negative, and at least 0.0001. q̃_t and k̃_t are q_t
     + q_bias and k_t + k_bias, of which each pair of channels 2n, 2n+1 is rotated by Σ_{s≤t} π Δ_s tanh(angle_s). This
-    is a state with complex decays. In the paper's letters, q is C, k is B and v is x. The extra inputs `step`, `decay`
+    is a state with complex decays. In the paper's letters, q is C, k is B and v is x. The extra inputs `dt`, `decay`
     and `trapezoid` are one number per token, and `angle` is one per pair of channels. `shift` is learned, one per head,
     and the biases, one per key channel. Δ starts as in Mamba-2, biases as ones. The state is a matrix [K V], and the
     last key and value. The norms of q and k before, the skip connection D x and the output gate belong to the module.
@@ -67,8 +67,8 @@ class Mamba3(Chunked):
 
     @property
     def tokens(self):
-        """`step`, `decay`, `trapezoid` and `angle`: Δ, A, λ and the angles, before their functions."""
-        return {"step": (), "decay": (), "trapezoid": (), "angle": ("K/2",)}
+        """`dt`, `decay`, `trapezoid` and `angle`: Δ, A, λ and the angles, before their functions."""
+        return {"dt": (), "decay": (), "trapezoid": (), "angle": ("K/2",)}
 
     @property
     def learned(self):
@@ -85,21 +85,21 @@ class Mamba3(Chunked):
         zeros = lambda *shape: jnp.zeros(shape, accumulation_dtype(dtype))
         return Trapezoid(zeros(K, V), zeros(K), zeros(V), zeros(), zeros(K // 2))
 
-    def update(self, memory, q, k, v, block, *, bias=None, step, decay, trapezoid, angle, shift, q_bias, k_bias):
+    def update(self, memory, q, k, v, block, *, bias=None, dt, decay, trapezoid, angle, shift, q_bias, k_bias):
         """Processes new tokens by chunks.
 
         A token writes with γ at once. When the next one comes, it has decayed and gains β: this is what enters `sums`.
         """
         cast, kind = lambda x: x.astype(memory.sums.dtype), v.dtype
-        q, k, v, step, trapezoid, angle, shift = map(cast, (q, k, v, step, trapezoid, angle, shift))
+        q, k, v, dt, trapezoid, angle, shift = map(cast, (q, k, v, dt, trapezoid, angle, shift))
         keep = jnp.asarray(block.keep)[:, None]
-        step, share = gate.step(step[:, None], shift[None]), jax.nn.sigmoid(trapezoid)[:, None]
-        log_gates = -jnp.maximum(gate.heavy_tail(cast(decay)[:, None]), SLOWEST) * step
-        write, turn = share * step, np.pi * step * jnp.tanh(angle)
+        dt, share = gate.step_size(dt[:, None], shift[None]), jax.nn.sigmoid(trapezoid)[:, None]
+        log_gates = -jnp.maximum(gate.heavy_tail(cast(decay)[:, None]), SLOWEST) * dt
+        write, turn = share * dt, np.pi * dt * jnp.tanh(angle)
         angles = memory.angle[None] + jnp.cumsum(jnp.where(keep, turn, 0), axis=0)
         q, k = rotate(q + cast(q_bias)[None], angles), rotate(k + cast(k_bias)[None], angles)
         (last_k, last_v, last_write), last = _previous(memory, k, v, write, block)
-        entering = jnp.exp(log_gates) * (last_write + (1 - share) * step) * last_k
+        entering = jnp.exp(log_gates) * (last_write + (1 - share) * dt) * last_k
         y, sums = decays.causal(memory.sums, q, jnp.where(keep, entering, 0), last_v, log_gates, block, self.chunk)
         y = y + write * jnp.sum(q * k, axis=1, keepdims=True) * v
         k, v, write = last

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PyTree, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
-from attnlab.ops.mask import Causal, Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Causal, Full, Mask
 
 
 class Observer(Protocol):
@@ -32,7 +32,11 @@ class Observer(Protocol):
 
 
 def weights(
-    mechanism: Mechanism, q: Shaped[Places, "T K"], k: Shaped[Places, "S K"], mask: Mask = Full(), **extra: PyTree
+    mechanism: Mechanism,
+    q: Shaped[ArrayOrNumpy, "T K"],
+    k: Shaped[ArrayOrNumpy, "S K"],
+    mask: Mask = Full(),
+    **extra: PyTree,
 ) -> Float[Array, "T S"]:
     """Returns the attention map [T S] with which a mechanism mixes values.
 

@@ -41,7 +41,7 @@ class Mesa(Chunked):
     """ε in the normalisation x / √(‖x‖² + ε)."""
     chunk: int = 16
     """Number of tokens whose matrices are held at once."""
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     def __post_init__(self):
         super().__post_init__()

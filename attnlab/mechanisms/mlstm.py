@@ -34,7 +34,7 @@ class Mlstm(Chunked):
     Source: Beck et al. 2024, eq. 19-27 (arXiv 2405.04517).
     """
 
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     @property
     def tokens(self):

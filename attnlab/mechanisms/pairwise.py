@@ -94,7 +94,7 @@ class Pairwise(CheckedMechanism):
 class CausalPairwise(Pairwise):
     """A pairwise mechanism whose weights depend on the order of the keys before a query. It only attends causally."""
 
-    traits = Traits(any_mask=False, rotary=True, bias=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, bias=True, position_dependent=True)
 
     def attend_all(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra):
         """Attends under `Causal()`, if there are as many queries as keys and positions are known while tracing."""

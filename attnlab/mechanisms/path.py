@@ -40,7 +40,7 @@ class Path(CausalPairwise):
     """Number of tokens whose transformations are applied together."""
     epsilon: float = 1e-6
     """ε in the normalisation of w, x / √(‖x‖² + ε)."""
-    traits = Traits(any_mask=False, bias=True, position_dependent=True)
+    traits = Traits(non_causal=False, bias=True, position_dependent=True)
 
     def __post_init__(self):
         check_counts(block=self.block)

@@ -16,7 +16,7 @@ from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts, check_positive
 from attnlab.ops.learned_score import Bias, Scores, initial, is_length_bound, shapes
-from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full, Mask
 from attnlab.ops.precision import weighted_sum
 from attnlab.ops.score import PRODUCTS, scaled_dot
 from attnlab.ops.softmax import masked_softmax
@@ -95,11 +95,11 @@ class PatternSoftmax(Pairwise):
         sink = {"sink": jnp.zeros((), jnp.float32)} if self.sink == "learned" else {}
         return initial(self.score, self.length, key, K) | sink
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
         return replace(self, length=length) if is_length_bound(self.score) else self
 
-    def check_positions(self, i: Int[Places, " S"]) -> None:
+    def check_positions(self, i: Int[ArrayOrNumpy, " S"]) -> None:
         """Checks that positions lie within `length`, if the score learns something per position.
 
         Raises:
@@ -147,8 +147,8 @@ class PatternSoftmax(Pairwise):
         self.check_positions(j)
         if self.block is None:
             return weighted_sum(self.weights(q, k, dense_mask(mask, i, j), i=i, j=j, bias=bias, **learned), v)
-        scores, rule = self.scores(learned, bias), blockwise.Rule(mask, i, j)
-        y, norm = self._by_blocks(q, k, v, scores, rule, i, j, self.block)
+        scores, positioned = self.scores(learned, bias), blockwise.PositionedMask(mask, i, j)
+        y, norm = self._by_blocks(q, k, v, scores, positioned, i, j, self.block)
         return self._with_sink(y, norm, learned.get("sink")).astype(v.dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
@@ -157,8 +157,8 @@ class PatternSoftmax(Pairwise):
         if self.block is None:
             parts = np.array_split(order, min(PARTS, max(1, len(order) // ROWS)))
             return jnp.concatenate([self._attend_rows(q, k, v, block, rows, bias, learned) for rows in parts])
-        scores, rule = self.scores(learned, bias), blockwise.Rule(block.mask, order, order)
-        y, norm = self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block)
+        scores, positioned = self.scores(learned, bias), blockwise.PositionedMask(block.mask, order, order)
+        y, norm = self._by_blocks(q, k, v, scores, positioned, block.i, block.i, self.block)
         return self._with_sink(y, norm, learned.get("sink")).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
@@ -186,14 +186,14 @@ class PatternSoftmax(Pairwise):
         """Returns the number of pairs that are computed by blocks."""
         return T * S
 
-    def _by_blocks(self, q, k, v, scores, rule, i, j, block: int):
+    def _by_blocks(self, q, k, v, scores, positioned, i, j, block: int):
         """Attends by blocks over the pairs that both the mask and the pattern allow, without a sink.
 
         Returns:
             The outputs [T V], and the logarithm of the sum of exponentials of each query [T].
         """
-        rules = [rule, blockwise.Rule(self.pattern, i, j)]
-        return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)
+        masks = [positioned, blockwise.PositionedMask(self.pattern, i, j)]
+        return blockwise.attend(q, k, v, scores, masks, i=i, j=j, block=block)
 
     def _with_sink(self, y: Float[Array, "T V"], norm: Float[Array, " T"], sink: Float[Array, ""] | None):
         """Returns the outputs of softmax attention, times the share of the attention that does not go to the sink.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.tree import pytree
 
@@ -52,20 +52,20 @@ def initial_block(T: int, i, keep, segment) -> TokenBlock:
 
 
 def next_block(
-    clock: PositionState,
+    position_state: PositionState,
     T: int,
-    i: Int[Places, " T"] | None,
+    i: Int[ArrayOrNumpy, " T"] | None,
     keep: Bool[Array, " T"] | None,
     segment: Int[Array, " T"] | None,
 ) -> tuple[TokenBlock, PositionState]:
-    """Returns the block of T new tokens after `clock`, and the position state after them.
+    """Returns the block of T new tokens after `position_state`, and the position state after them.
 
     A change of `segment` between kept tokens begins a new run. The run sees nothing of earlier ones and counts from 0.
 
     Args:
-        clock: position state before the block.
+        position_state: position state before the block.
         T: number of new tokens.
-        i: positions of the tokens [T], or None to continue from `clock`.
+        i: positions of the tokens [T], or None to continue from `position_state`.
         keep: False for padding [T], or None if there is none.
         segment: segment ids [T], or None to continue the current segment.
     """
@@ -73,19 +73,19 @@ def next_block(
     keep = jnp.ones(T, bool) if keep is None else keep
     count = jnp.cumsum(keep, dtype=jnp.int32)
     if segment is None:
-        run, start, last = jnp.broadcast_to(clock.run, (T,)), 0, clock.segment
+        run, start, last = jnp.broadcast_to(position_state.run, (T,)), 0, position_state.segment
     else:
         # Padding takes the segment of the kept token before it, so that it does not begin a segment.
         at = jax.lax.cummax(jnp.where(keep, jnp.arange(T, dtype=jnp.int32), -1))
-        filled = jnp.where(at < 0, clock.segment, segment[jnp.maximum(at, 0)].astype(jnp.int32))
-        changed = jnp.diff(filled, prepend=clock.segment[None]) != 0
-        run, last = clock.run + jnp.cumsum(changed, dtype=jnp.int32), filled[-1]
+        filled = jnp.where(at < 0, position_state.segment, segment[jnp.maximum(at, 0)].astype(jnp.int32))
+        changed = jnp.diff(filled, prepend=position_state.segment[None]) != 0
+        run, last = position_state.run + jnp.cumsum(changed, dtype=jnp.int32), filled[-1]
         # Number of kept tokens, in this block and before, that precede the token's run.
-        start = jax.lax.cummax(jnp.where(changed, clock.position + count - keep.astype(jnp.int32), 0))
-    counted = clock.position + count - start
+        start = jax.lax.cummax(jnp.where(changed, position_state.position + count - keep.astype(jnp.int32), 0))
+    counted = position_state.position + count - start
     if i is None:
-        block, after = TokenBlock(keep, counted - 1, run, clock.run, plain), counted[-1]
+        block, after = TokenBlock(keep, counted - 1, run, position_state.run, plain), counted[-1]
     else:
-        block = TokenBlock(keep, i.astype(jnp.int32), run, clock.run, plain)
-        after = jnp.where(keep.any(), jnp.max(jnp.where(block.enters_state, block.i, -1)) + 1, clock.position)
+        block = TokenBlock(keep, i.astype(jnp.int32), run, position_state.run, plain)
+        after = jnp.where(keep.any(), jnp.max(jnp.where(block.enters_state, block.i, -1)) + 1, position_state.position)
     return block, PositionState(after, last, run[-1])

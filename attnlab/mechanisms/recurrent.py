@@ -27,7 +27,7 @@ class Recurrent(CheckedMechanism):
     whole sequence under `Causal()`, follow. Other masks are not supported.
     """
 
-    traits = Traits(any_mask=False, position_dependent=True)
+    traits = Traits(non_causal=False, position_dependent=True)
 
     @abstractmethod
     def update(

@@ -51,7 +51,7 @@ class Reformer(Pairwise):
       neighbours in sorted order.
 
     If sorted by blocks, time is O(rounds·T·S/buckets) for buckets of about equal size. With `buckets` None and a
-    mechanism from `sized` it is O(rounds·T·block). The results of the rounds are merged by their softmax sums.
+    mechanism from `with_length` it is O(rounds·T·block). The results of the rounds are merged by their softmax sums.
     Forward-mode derivatives are then not supported.
 
     Rotary positions are not supported, because buckets depend on the direction of a rotated vector and not only on
@@ -67,8 +67,8 @@ class Reformer(Pairwise):
     buckets: int | None = None
     """Number of buckets, even.
 
-    None is 8, or for longer sequences the number of blocks that `sized` computes. A bucket is then about as long as a
-    block, twice as long as in the paper.
+    None is 8, or for longer sequences the number of blocks that `with_length` computes. A bucket is then about as
+    long as a block, twice as long as in the paper.
     """
     rounds: int = 4
     """Number of rounds of hashing."""
@@ -77,7 +77,7 @@ class Reformer(Pairwise):
     block: int | None = 64
     """Number of queries and of keys per block, or None to compare all pairs in O(T·S).
 
-    With blocks, each round sorts tokens by bucket and visits only the blocks whose buckets meet. If there are at most
+    With blocks, each round sorts tokens by bucket and visits only the blocks that share a bucket. If there are at most
     `PAIRS` pairs, all of them are compared.
     """
     scale_queries: bool = False
@@ -96,7 +96,7 @@ class Reformer(Pairwise):
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with one bucket per block of `length` tokens.
 
         It returns itself if `buckets` is set, or if there would be at most 8.
@@ -111,25 +111,25 @@ class Reformer(Pairwise):
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """Returns weights [T S]: softmax over the allowed keys that share a bucket in any round."""
         q, k = _ready(q, k)
-        met = reduce(jnp.logical_or, shared(self._hash(q), self._hash(k)))
+        met = reduce(jnp.logical_or, shares_bucket(self._hash(q), self._hash(k)))
         return masked_softmax(self._scores(bias)(q, k, i, j), allowed & met)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):
         """Attends with all pairs, or round by round."""
         if not (block := self._sorts(q.shape[0], k.shape[0])):
             return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias)
-        return self._by_rounds(q, k, v, blockwise.Rule(mask, i, j), i, j, bias, block)
+        return self._by_rounds(q, k, v, blockwise.PositionedMask(mask, i, j), i, j, bias, block)
 
     def attend_causal(self, q, k, v, block, *, bias=None):
         """Attends causally with all pairs, or round by round."""
         if not (size := self._sorts(q.shape[0], k.shape[0])):
             return super().attend_causal(q, k, v, block, bias=bias)
         order = np.arange(q.shape[0], dtype=np.int32)
-        rule = blockwise.Rule(block.mask, order, order)
-        return self._by_rounds(q, k, v, rule, block.i, block.i, bias, size)
+        positioned = blockwise.PositionedMask(block.mask, order, order)
+        return self._by_rounds(q, k, v, positioned, block.i, block.i, bias, size)
 
     def cost(self, T, S, K, V, block=None):
-        """Counts the hash of every round, and the pairs of the blocks that meet."""
+        """Counts the hash of every round, and the pairs of the blocks that share a bucket."""
         size = self._sorts(T, S)
         near, rounds = (_near(S, self._buckets, size), self.rounds) if size else (S, 1)
         return Cost(
@@ -160,35 +160,37 @@ class Reformer(Pairwise):
         turned = turned.reshape(x.shape[0], self.rounds, self._buckets // 2)
         return jnp.argmax(jnp.concatenate([turned, -turned], axis=2), axis=2).astype(jnp.int32)
 
-    def _by_rounds(self, q, k, v, rule, i, j, bias, block: int):
+    def _by_rounds(self, q, k, v, positioned, i, j, bias, block: int):
         """Attends round by round, and merges the results."""
         q, k = _ready(q, k)
         i, j, of_q, of_k = jnp.asarray(i), jnp.asarray(j), self._hash(q), self._hash(k)
         scores, near = self._scores(bias), _near(k.shape[0], self._buckets, block)
-        one = lambda n: _round(q, k, v, rule, scores, i, j, of_q[:, :n], of_k[:, :n], block, near)
+        one = lambda n: _round(q, k, v, positioned, scores, i, j, of_q[:, :n], of_k[:, :n], block, near)
         rounds = [one(n) for n in range(1, self.rounds + 1)]
         return blockwise.merge_parts(rounds).astype(v.dtype)
 
 
 def _near(S: int, buckets: int, block: int) -> int:
-    """Returns the number of keys that a block of queries meets in a round, if buckets are about equally full."""
+    """Returns the number of keys that a block of queries attends to in a round, if buckets are about equally full."""
     return min(S, 2 * block + S // buckets)
 
 
-def _round(q, k, v, rule, scores, i, j, of_q, of_k, block: int, near: int):
+def _round(q, k, v, positioned, scores, i, j, of_q, of_k, block: int, near: int):
     """Returns the output and softmax norm of the last of these rounds.
 
-    Tokens are sorted by bucket, attention visits the blocks whose buckets meet, and the result is put back in order.
+    Tokens are sorted by bucket, attention visits the blocks that share a bucket, and the result is put back in order.
     """
     order, keys = (jnp.argsort(x[:, -1], stable=True).astype(jnp.int32) for x in (of_q, of_k))
     places = np.arange(q.shape[0], dtype=np.int32), np.arange(k.shape[0], dtype=np.int32)
     of_q, of_k = of_q[order], of_k[keys]
-    rules = [
-        blockwise.Rule(rule.mask, jnp.asarray(rule.i)[order], jnp.asarray(rule.j)[keys]),
-        blockwise.Rule(Newly(of_q, of_k), *places),
+    masks = [
+        blockwise.PositionedMask(positioned.mask, jnp.asarray(positioned.i)[order], jnp.asarray(positioned.j)[keys]),
+        blockwise.PositionedMask(FirstSharedRound(of_q, of_k), *places),
     ]
-    ways = meetings(of_q[:, -1], of_k[:, -1], block, near)
-    y, norm = blockwise.attend(q[order], k[keys], v[keys], scores, rules, i=i[order], j=j[keys], block=block, ways=ways)
+    schedule = block_visits(of_q[:, -1], of_k[:, -1], block, near)
+    y, norm = blockwise.attend(
+        q[order], k[keys], v[keys], scores, masks, i=i[order], j=j[keys], block=block, schedule=schedule
+    )
     back = jnp.argsort(order)
     return y[back], norm[back]
 
@@ -200,19 +202,19 @@ def _ready(q, k):
     )
 
 
-def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array, "T S"]]:
+def shares_bucket(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array, "T S"]]:
     """Returns for every round which pairs share a bucket."""
     return [one[:, n][:, None] == other[:, n][None, :] for n in range(one.shape[1])]
 
 
-def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.LoopSchedule:
+def block_visits(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.LoopSchedule:
     """Returns which blocks of keys each block of queries visits: those that share a bucket.
 
     Args:
         one: buckets of the queries, sorted [T].
         other: buckets of the keys, sorted [S].
         block: number of tokens per block.
-        near: approximate number of keys that a block of queries meets.
+        near: approximate number of keys that a block of queries attends to.
     """
     rows, columns = (blockwise.equal_blocks(x.shape[0], block) for x in (one, other))
     first = one[::rows]
@@ -221,15 +223,15 @@ def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: i
     start, stop = jnp.searchsorted(other, first, side="left"), jnp.searchsorted(other, last, side="right")
     blocks = start[:, None] // columns + jnp.arange(-(-other.shape[0] // columns), dtype=jnp.int32)[None, :]
     count = jnp.where(stop > start, -(-stop // columns) - start // columns, 0)
-    part = blockwise.BlockVisits(blocks.astype(jnp.int32), count.astype(jnp.int32), -(-near // columns))
+    masked = blockwise.BlockVisits(blocks.astype(jnp.int32), count.astype(jnp.int32), -(-near // columns))
     return blockwise.LoopSchedule(
-        blockwise.BlockVisits(np.zeros((1, 0), np.int32), np.zeros(1, np.int32)), part, columns
+        blockwise.BlockVisits(np.zeros((1, 0), np.int32), np.zeros(1, np.int32)), masked, columns
     )
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Newly(Mask):
+class FirstSharedRound(Mask):
     """Mask of the pairs that share a bucket in the last of several rounds, and in none before."""
 
     one: Int[Array, "T R"]
@@ -240,5 +242,5 @@ class Newly(Mask):
 
     def __call__(self, i, j):
         """Returns the mask of rows i of `one` and rows j of `other`."""
-        *before, now = shared(self.one[i], self.other[j])
+        *before, now = shares_bucket(self.one[i], self.other[j])
         return reduce(lambda pairs, met: pairs & ~met, before, now)

@@ -39,7 +39,7 @@ class Retention(Chunked):
 
     This adds one number to the state.
     """
-    traits = Traits(any_mask=False, rotary=True, position_dependent=True)
+    traits = Traits(non_causal=False, rotary=True, position_dependent=True)
 
     def heads(self, H):
         """Returns −log γ of every head."""

@@ -25,7 +25,7 @@ from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import silu
 from attnlab.ops.linear import apply_weights
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.tree import pytree
@@ -44,7 +44,7 @@ class Delayed:
     """Last kept queries [size−1 K]."""
     k: Float[Array, "N K"]
     """Last kept keys [size−1 K]."""
-    run: Int[Places, " N"]
+    run: Int[ArrayOrNumpy, " N"]
     """Run of each of these tokens, see `TokenBlock`. 0 if there is no token yet."""
 
 
@@ -83,7 +83,7 @@ class ShortConvolution(Recurrent, Wrapper):
         """As in the wrapped mechanism, but an output depends on earlier queries, and only `Causal()` is supported."""
         inner = self.mechanism.traits
         return Traits(
-            any_mask=False,
+            non_causal=False,
             rotary=False,
             bias=inner.bias,
             row_independent=False,

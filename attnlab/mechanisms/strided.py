@@ -36,21 +36,21 @@ class Strided(PatternSoftmax):
         """The window and the column."""
         return Window(self.stride, self.stride) | Dilated(self.stride)
 
-    def _by_blocks(self, q, k, v, scores, rule, i, j, block):
+    def _by_blocks(self, q, k, v, scores, positioned, i, j, block):
         """Attends by blocks to the window and to the sorted columns, and merges both results.
 
         If positions are not known while tracing, the whole pattern is computed in the given order.
         """
         if not (isinstance(i, np.ndarray) and isinstance(j, np.ndarray)):
-            return super()._by_blocks(q, k, v, scores, rule, i, j, block)
-        Rule, itself = blockwise.Rule, Window(1, 1)
-        near = [rule, Rule(Window(self.stride, self.stride), i, j)]
+            return super()._by_blocks(q, k, v, scores, positioned, i, j, block)
+        itself = Window(1, 1)
+        near = [positioned, blockwise.PositionedMask(Window(self.stride, self.stride), i, j)]
         row, column = (np.argsort(x % self.stride, kind="stable") for x in (i, j))
         # In this order each column is contiguous. A token's own key is left out here, because it is in the window.
         far = [
-            Rule(rule.mask, rule.i[row], rule.j[column]),
-            Rule(itself, i[row] % self.stride, j[column] % self.stride),
-            Rule(~itself, i[row], j[column]),
+            blockwise.PositionedMask(positioned.mask, positioned.i[row], positioned.j[column]),
+            blockwise.PositionedMask(itself, i[row] % self.stride, j[column] % self.stride),
+            blockwise.PositionedMask(~itself, i[row], j[column]),
         ]
         y, norm = blockwise.attend(q[row], k[column], v[column], scores, far, i=i[row], j=j[column], block=block)
         back = np.argsort(row)

@@ -24,7 +24,7 @@ class Synthesizer(Pairwise):
     y = softmax(ReLU(q W + b) U + c) v, where column j of the scores is that of position j (dense Synthesizer)
 
     Any mask is supported, and any bias is added to the scores. Time is O(T·S). The decoding state is a cache of keys
-    and values. A traced position beyond `length` makes the output NaN. `sized` returns the mechanism for another
+    and values. A traced position beyond `length` makes the output NaN. `with_length` returns the mechanism for another
     length.
 
     Raises:
@@ -61,7 +61,7 @@ class Synthesizer(Pairwise):
         u = jax.random.normal(other, (K, self.length), jnp.float32) * (2 / K) ** 0.5
         return {"w": w, "b": jnp.zeros(K, jnp.float32), "u": u, "c": jnp.zeros(self.length, jnp.float32)}
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism for `length` positions. Its learned arrays have other shapes."""
         return replace(self, length=length)
 
@@ -77,12 +77,12 @@ class Synthesizer(Pairwise):
 
     def init_memory(self, length, K, V, dtype):
         """Returns an empty cache. Raises ValueError if it is longer than the maximum number of positions."""
-        self.fit(length)
+        self.check_length(length)
         return super().init_memory(length, K, V, dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
         """Attends causally over a whole sequence. Raises ValueError if it exceeds the maximum number of positions."""
-        self.fit(q.shape[0])
+        self.check_length(q.shape[0])
         return super().attend_causal(q, k, v, block, bias=bias, **learned)
 
     def cost(self, T, S, K, V, block=None):
@@ -94,10 +94,10 @@ class Synthesizer(Pairwise):
             state_bytes=cached(S, K, V),
         )
 
-    def fit(self, length):
+    def check_length(self, length):
         """Raises ValueError if `length` exceeds the maximum number of positions."""
         if length > self.length:
-            raise ValueError(f"{self} supports {self.length} tokens, got {length}; use sized({length})")
+            raise ValueError(f"{self} supports {self.length} tokens, got {length}; use with_length({length})")
 
     def _check(self, place, allowed, axis):
         """Raises ValueError if a position is known to lie beyond the maximum.

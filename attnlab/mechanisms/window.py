@@ -110,9 +110,9 @@ class LocalP(Pairwise):
         }
         return {name: x * K**-0.5 for name, x in centre.items()} | self.within.initial(last, K, V)
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
-        return replace(self, length=self.within.sized(length).length)
+        return replace(self, length=self.within.with_length(length).length)
 
     def check_positions(self, i):
         """Checks positions as the softmax does."""

@@ -46,13 +46,13 @@ class Wrapper(CheckedMechanism):
         """Returns the cost of the wrapped mechanism."""
         return self.mechanism.cost(T, S, K, V, block)
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns this wrapper around the mechanism for `length` tokens."""
-        return replace(self, mechanism=self.mechanism.sized(length))
+        return replace(self, mechanism=self.mechanism.with_length(length))
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that the wrapped mechanism supports `length` positions."""
-        self.mechanism.fit(length)
+        self.mechanism.check_length(length)
 
     def with_rotary(self, position):
         """Returns this wrapper around the mechanism with rotary features, or None if there is none."""

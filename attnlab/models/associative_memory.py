@@ -61,7 +61,7 @@ class AssociativeMemory(metaclass=Documented):
         return AssociativeMemoryNetwork(key, self, shape.keys, shape.values)
 
 
-class Associations(nnx.Module):
+class PairProjection(nnx.Module):
     """Linear map of key-value pairs, y_t = W [onehot v_t ; e_t] + b, for values v and key embeddings e given by id.
 
     Args:
@@ -98,12 +98,12 @@ class AssociativeMemoryNetwork(nnx.Module):
         width, embedding = config.width, max(1, int(config.embedding * keys))
         scale = width**-0.5
         self.embed = NoDecay(jax.random.normal(fold_key(key, "embed"), (keys, embedding)))
-        self.k = Associations(fold_key(key, "k"), values, embedding, width, scale)
+        self.k = PairProjection(fold_key(key, "k"), values, embedding, width, scale)
         self.q = _uniform(fold_key(key, "q"), (embedding, width), scale)
         self.bias = NoDecay(jnp.zeros(width))
         self.tokens = nnx.Dict(
             {
-                name: Associations(
+                name: PairProjection(
                     fold_key(key, name), values, embedding, math.prod(shape_of(shape, width, values)), embedding**-0.5
                 )
                 for name, shape in config.mechanism.tokens.items()
@@ -150,7 +150,7 @@ class AssociativeMemoryNetwork(nnx.Module):
 
     def _read(self, q, k, values, tokens, fixed):
         mechanism, T, Q = self.config.mechanism, k.shape[0], q.shape[0]
-        if isinstance(mechanism, Pairwise) and mechanism.traits.any_mask:
+        if isinstance(mechanism, Pairwise) and mechanism.traits.non_causal:
             # For few queries, summing their weights by value is far cheaper than a state over all values.
             j, i = np.arange(T, dtype=np.int32), np.full(Q, T, np.int32)
             weights = mechanism.weights(q, k, jnp.ones((Q, T), bool), i=i, j=j, **tokens, **fixed)

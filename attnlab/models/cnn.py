@@ -51,6 +51,7 @@ class CNN(metaclass=Documented):
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
     """Data type of the computation. Parameters are always float32."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
+    """Values of fields that are missing in configurations of older versions."""
 
     def __post_init__(self):
         check_sizes(width=self.width, layers=self.layers, kernel=self.kernel)

@@ -41,7 +41,10 @@ class StackConfig(metaclass=Documented):
     mechanism: Mechanism | Pattern = Softmax()
     """The attention mechanism, for example `MECHANISMS["softmax"]`, or a `Pattern` of mechanisms, one per layer."""
     attention: AttentionLayer | Pattern = MultiHead()
-    """What stands around the mechanism: output gate, norms of heads, widths and more. Or a `Pattern`, one per layer."""
+    """The attention layer that contains the mechanism: projections, gate, norms, head widths.
+
+    One for all layers, or a `Pattern`, one per layer.
+    """
     position: Position | Pattern = Sinusoidal()
     """The position encoding, for example `POSITIONS["rotary"]`, or a `Pattern` of encodings, one per layer."""
     norm: Literal["layer", "rms"] = "layer"
@@ -74,7 +77,9 @@ class StackConfig(metaclass=Documented):
     remat: bool = False
     """True: recompute each layer in the backward pass, which saves memory for deep stacks and long sequences."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
-    own_fields: ClassVar[tuple[str, ...]] = ()
+    """Values of fields that are missing in configurations of older versions."""
+    mechanism_fields: ClassVar[tuple[str, ...]] = ()
+    """The roles whose mechanism is set by a field of that name. If it is None, and for other roles, by `mechanism`."""
     feedforward_ratio: ClassVar[float] = 4
     """Width of the hidden layer of the feed-forward blocks by default, relative to `width`."""
 
@@ -99,7 +104,7 @@ class StackConfig(metaclass=Documented):
             dtype=(self.dtype, DTYPES),
         )
         check_attentions(self)
-        own = {name: getattr(self, name) for name in self.own_fields}
+        own = {name: getattr(self, name) for name in self.mechanism_fields}
         patterns = {"mechanism": self.mechanism, "attention": self.attention, "position": self.position}
         check_patterns(self.layers, **patterns, **own)
 
@@ -212,10 +217,10 @@ def _check_layer(
 ) -> None:
     """Check the mechanism, the position and the surroundings of one attention of one layer."""
     # Name the field that set this mechanism: the field of its role, or the common one.
-    field = role if role in config.own_fields and getattr(config, role) is not None else "mechanism"
+    field = role if role in config.mechanism_fields and getattr(config, role) is not None else "mechanism"
     if reason := _unfit(role, mechanism, config):
         raise ValueError(f"model.{field}={mechanism}{where} {reason}")
-    # Positions do not apply to cross-attention: a memory has positions of its own.
+    # Positions do not apply to cross-attention: a context has positions of its own.
     if role != "cross" and (reason := position.refusal(mechanism)):
         raise ValueError(
             f"model.position={position} is not supported by the {role}'s {mechanism}{where}: {reason}; "
@@ -259,15 +264,18 @@ def _unfit(name: str, mechanism: Mechanism, config: AttentionConfig) -> str | No
     """Return why a mechanism does not support the role `name`, with an alternative, or None if it does."""
     if name == "decoder" and not mechanism.traits.decodes:
         return "has no causal form and cannot decode; use for example softmax or linear"
-    if name != "decoder" and not mechanism.traits.any_mask:
-        causal_only = lambda found: not all(each.traits.any_mask for each in period(found))
+    if name != "decoder" and not mechanism.traits.non_causal:
+        causal_only = lambda found: not all(each.traits.non_causal for each in period(found))
         blind = [part for part, found in config.attentions.items() if part != "decoder" and causal_only(found)]
-        fields = dict.fromkeys(f"model.{part if part in config.own_fields else 'mechanism'}=softmax" for part in blind)
+        fields = dict.fromkeys(
+            f"model.{part if part in config.mechanism_fields else 'mechanism'}=softmax" for part in blind
+        )
+        kind = name.removesuffix("_attention")
         return (
-            f"supports only causal attention, but {name} attention sees all tokens; use for example {' '.join(fields)}"
+            f"supports only causal attention, but {kind} attention sees all tokens; use for example {' '.join(fields)}"
         )
     if name == "cross" and mechanism.traits.self_only:
-        return "attends from a sequence to itself only, but cross attention reads a memory; use model.cross=softmax"
+        return "attends from a sequence to itself only, but cross attention reads another; use model.cross=softmax"
     if name == "cross" and not mechanism.traits.row_independent:
         return "mixes queries, so that outputs would depend on later targets; use for example model.cross=softmax"
     return None

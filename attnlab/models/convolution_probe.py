@@ -44,7 +44,8 @@ class ConvolutionProbe(metaclass=Documented):
     """The attention mechanism; must attend in both directions."""
     position: Position = Quadratic2D()
     """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the image."""
-    own_fields: ClassVar[tuple[str, ...]] = ()
+    mechanism_fields: ClassVar[tuple[str, ...]] = ()
+    """No role has a field of its own for its mechanism."""
 
     def __post_init__(self):
         check_sizes(width=self.width)

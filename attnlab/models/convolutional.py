@@ -52,6 +52,7 @@ class ConvolutionalLanguage(metaclass=Documented):
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
     """Data type of the computation. Parameters are always float32."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
+    """Values of fields that are missing in configurations of older versions."""
 
     def __post_init__(self):
         check_sizes(
@@ -82,7 +83,7 @@ class ConvolutionalLanguage(metaclass=Documented):
         return ConvolutionalLanguageNetwork(key, self, shape.vocabulary)
 
 
-class CausalConvolution(nnx.Module):
+class ResidualCausalConvolution(nnx.Module):
     """A residual causal convolution, x + relu(window(norm(x)) W_1 + b_1) W_2 + b_2.
 
     The window of a token is itself and `kernel` − 1 earlier tokens at multiples of the distance `dilation`.
@@ -131,7 +132,8 @@ class ConvolutionalLanguageNetwork(OutputHead):
         self.config = config
         self.embed = Embed(fold_key(key, "embed"), vocabulary, config.width, config.scale_embeddings)
         self.layers = nnx.List(
-            CausalConvolution(fold_key(key, f"layer {n}"), config, config.growth**n) for n in range(config.layers)
+            ResidualCausalConvolution(fold_key(key, f"layer {n}"), config, config.growth**n)
+            for n in range(config.layers)
         )
         self.norm = LayerNorm(config.width, config.norm_eps)
         self.output = Dense(fold_key(key, "output"), config.width, vocabulary)

@@ -14,13 +14,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import StackConfig, layers_of_period
 from attnlab.models.output_head import OutputHead
-from attnlab.modules.block import DecoderLayer, LayerConfig, Memory
+from attnlab.modules.block import Context, DecoderLayer, LayerConfig
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.position import LayerPositions, PositionEncoding
 from attnlab.modules.stack import first_values, scan_layers, stack_layers, unstack_layers
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.tree import pytree, static
 from attnlab.pattern import Pattern, by_layer, period
 
@@ -32,8 +32,8 @@ class Decoding:
 
     layers: PyTree
     """A tuple of the layers' states. They are not stacked: a stacked array would be copied for every symbol."""
-    keep: Bool[Places, " S"] | None
-    """False marks padding of the memory, [S]. None without a memory."""
+    keep: Bool[ArrayOrNumpy, " S"] | None
+    """False marks padding of the context, [S]. None without a context."""
     table: Array | None
     """The table of the position encoding, or None."""
     i: Int[Array, ""]
@@ -45,7 +45,7 @@ class Decoding:
 class Decoder(OutputHead):
     """A stack of decoder layers with an embedding and an output map, for one example.
 
-    It reads a memory if the configuration has a cross-attention.
+    It reads a context if the configuration has a cross-attention.
 
     Args:
         key: Key for the initial parameters.
@@ -76,7 +76,7 @@ class Decoder(OutputHead):
         self,
         tokens: Int[Array, " T"],
         keep: Bool[Array, " T"] | None,
-        memory: Memory | None,
+        context: Context | None,
         keys: Sequence[PRNGKeyArray | None],
     ) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states of a whole target, and the attention maps.
@@ -84,7 +84,7 @@ class Decoder(OutputHead):
         Args:
             tokens: The target symbols.
             keep: False marks padding. None means no padding.
-            memory: The memory of the cross-attention, or None.
+            context: What the cross-attention reads, or None.
             keys: Two keys for dropout, or two Nones.
 
         Returns:
@@ -95,14 +95,14 @@ class Decoder(OutputHead):
         x = self.embed(self.target, tokens, position, i, table, keys[0])
         before, remat = position.per_layer(i, table), self.config.remat
         first = first_values(self.decoder, x, before)
-        x, maps = scan_layers(self.decoder, x, keep, position, memory, first, key=keys[1], before=before, remat=remat)
+        x, maps = scan_layers(self.decoder, x, keep, position, context, first, key=keys[1], before=before, remat=remat)
         return self._normed(x), maps
 
-    def begin(self, length: int, memory: Memory | None = None) -> Decoding:
+    def begin(self, length: int, context: Context | None = None) -> Decoding:
         """Return the state before the first symbol, with room for `length` symbols."""
         table = self.target_position.table(length, self.dtype)
-        layers = tuple(layer.start(length, self.dtype, memory) for layer in unstack_layers(self.decoder))
-        keep = None if memory is None else memory.keep
+        layers = tuple(layer.start(length, self.dtype, context) for layer in unstack_layers(self.decoder))
+        keep = None if context is None else context.keep
         return Decoding(layers, keep, table, jnp.zeros((), jnp.int32), length)
 
     def step(self, state: Decoding, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Decoding]:
@@ -123,7 +123,7 @@ class Decoder(OutputHead):
         return jnp.dtype(self.config.dtype)
 
     def embed(
-        self, embed: Embed, ids, position: PositionEncoding, i: Int[Places, " T"], table, key
+        self, embed: Embed, ids, position: PositionEncoding, i: Int[ArrayOrNumpy, " T"], table, key
     ) -> Float[Array, "T D"]:
         """Return the embeddings of symbols with their positions added, after dropout."""
         return dropout(position.add(embed(ids, self.dtype), i, table), self.config.dropout, key)

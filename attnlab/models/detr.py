@@ -50,7 +50,7 @@ class Detr(StackConfig):
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     encoder: Mechanism | Pattern | None = None
     """Mechanism of the self-attention of the features. None: `mechanism`."""
-    among: Mechanism | Pattern | None = None
+    query_attention: Mechanism | Pattern | None = None
     """Mechanism of the self-attention of the queries. None: `mechanism`."""
     cross: Mechanism | Pattern | None = None
     """Mechanism of the attention from queries to features. None: `mechanism`."""
@@ -65,7 +65,8 @@ class Detr(StackConfig):
 
     This speeds up learning and is later than the paper. False: queries are learned vectors, as in the paper.
     """
-    own_fields: ClassVar[tuple[str, ...]] = ("encoder", "among", "cross")
+    mechanism_fields: ClassVar[tuple[str, ...]] = ("encoder", "query_attention", "cross")
+    """The roles whose mechanism is set by a field of that name. If it is None, by `mechanism`."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -74,7 +75,7 @@ class Detr(StackConfig):
             raise ValueError(f"model.width={self.width} must be divisible by 4 for model.anchored=True")
         check_no_embeddings(self.scale_embeddings)
         for layer in period(self.attention):
-            if layer.for_memory != layer or isinstance(layer, Latent):
+            if layer.for_context != layer or isinstance(layer, Latent):
                 raise ValueError(
                     f"model.attention={layer} is not supported by Detr: its keys and values have separate inputs"
                 )
@@ -86,7 +87,7 @@ class Detr(StackConfig):
     @property
     def attentions(self) -> dict[str, Mechanism | Pattern]:
         """The mechanism of each of the three attentions."""
-        return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
+        return {name: getattr(self, name) or self.mechanism for name in self.mechanism_fields}
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Return the rows and columns of the features of an image. Each convolution stage halves them, rounding up."""
@@ -143,7 +144,7 @@ class DetrNetwork(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
         sizes, width = config.sizes, config.width
-        roles = config.attentions["among"], config.attentions["cross"]
+        roles = config.attentions["query_attention"], config.attentions["cross"]
         self.config = config
         self.features = Features(fold_key(key, "features"), channels, config.channels, config.stages, config.norm_eps)
         self.input_layer = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
@@ -176,13 +177,14 @@ class DetrNetwork(nnx.Module):
     def outputs_and_maps(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
         """Return the result of a call, and the attention maps.
 
-        The maps are {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, None each without an observer.
+        The maps are {"encoder": [L H T T], "query_attention": [L H Q Q], "cross": [L H Q T]}, each None without an
+        observer.
         """
         keys = split_keys(key, 2)
-        memory, where, maps = self.read(image, keys[0])
+        context, where, maps = self.read(image, keys[0])
         sides = (side / 2**self.config.stages for side in image.shape[:2])
-        place, points = (each.astype(memory.dtype) for each in self.queries(*sides))
-        arguments, remat = (place, memory, where), self.config.remat
+        place, points = (each.astype(context.dtype) for each in self.queries(*sides))
+        arguments, remat = (place, context, where), self.config.remat
         _, (x, looks) = scan_layers(
             self.decoder, jnp.zeros_like(place), *arguments, key=keys[1], remat=remat, every=True
         )

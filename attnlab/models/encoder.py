@@ -13,7 +13,7 @@ from attnlab.models.config import StackConfig, layers_of_period
 from attnlab.models.decoder import make_position
 from attnlab.modules.block import EncoderLayer
 from attnlab.modules.dense import fold_key
-from attnlab.modules.position import Wrapped
+from attnlab.modules.position import ShiftedByOne
 from attnlab.modules.stack import first_values, scan_layers, stack_layers
 from attnlab.ops.layer import dropout, split_keys
 
@@ -68,7 +68,7 @@ class Encoder(nnx.Module):
         before = self.position.per_layer(i, table)
         x, position = self.position.add(x, i, table), self.position
         if first is not None:
-            x, position = jnp.concatenate([first[None].astype(x.dtype), x]), Wrapped(position)
+            x, position = jnp.concatenate([first[None].astype(x.dtype), x]), ShiftedByOne(position)
             keep = None if keep is None else jnp.concatenate([jnp.ones(1, bool), keep])
             before = None if before is None else jnp.pad(before, ((0, 0), (1, 0), (0, 0)))
         x = dropout(x, self.rate, keys[0])

@@ -52,7 +52,7 @@ class Gat(metaclass=Documented):
         inputs = [shape.features, *[self.width] * (self.layers - 1)]
         sizes = [self.width // self.heads] * (self.layers - 1) + [shape.classes]
         heads = [self.heads] * (self.layers - 1) + [1]
-        mechanism = self.mechanism.sized(shape.nodes)
+        mechanism = self.mechanism.with_length(shape.nodes)
         layers = [
             GraphAttention(fold_key(key, f"layer {n}"), width, sizes[n], heads[n], mechanism, self.dropout)
             for n, width in enumerate(inputs)

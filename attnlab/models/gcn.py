@@ -16,7 +16,7 @@ from attnlab.models.shapes import GraphShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, add_self_loops
 from attnlab.ops.edges import EdgeIndex
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.serial import serial
 
 
@@ -67,9 +67,9 @@ class GraphNetwork(nnx.Module):
 
     def __call__(
         self,
-        links: Int[Places, "E 2"],
-        entries: Int[Places, "M 2"],
-        values: Float[Places, " M"],
+        links: Int[ArrayOrNumpy, "E 2"],
+        entries: Int[ArrayOrNumpy, "M 2"],
+        values: Float[ArrayOrNumpy, " M"],
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "N classes"]:
         """Return the class logits of every node.

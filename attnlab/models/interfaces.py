@@ -34,7 +34,7 @@ class ModelConfig(Protocol):
 class AttentionConfig(Protocol):
     """The configuration of a model with attention and a position encoding."""
 
-    own_fields: ClassVar[tuple[str, ...]]
+    mechanism_fields: ClassVar[tuple[str, ...]]
     """The roles whose mechanism is set by a field of that name. If it is None, and for other roles, by `mechanism`."""
 
     @property

@@ -42,17 +42,17 @@ class OutputHead(nnx.Module):
         return scores.astype(accumulation_dtype(scores.dtype))
 
     def token_loss(
-        self, x: Float[Array, "N D"], target: Int[Array, " N"], share: Float[Array, " N"], smoothing: float = 0.0
+        self, x: Float[Array, "N D"], target: Int[Array, " N"], weights: Float[Array, " N"], smoothing: float = 0.0
     ) -> Entropy:
         """Compute `attnlab.ops.entropy.cross_entropy` from hidden states without holding all logits at once.
 
         Args:
             x: Hidden states of N positions.
             target: The target symbols.
-            share: The weight of each position in the loss.
+            weights: The weight of each position in the loss.
             smoothing: Label smoothing.
         """
         if self.output is None:
-            return cross_entropy(x, self.target.table[...].T, None, target, share, smoothing)
+            return cross_entropy(x, self.target.table[...].T, None, target, weights, smoothing)
         b = self.output.b
-        return cross_entropy(x, self.output.w[...], None if b is None else b[...], target, share, smoothing)
+        return cross_entropy(x, self.output.w[...], None if b is None else b[...], target, weights, smoothing)

@@ -51,6 +51,7 @@ class SAGAN(metaclass=Documented):
     norm_eps: float = 1e-5
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
+    """Values of fields that are missing in configurations of older versions."""
 
     def __post_init__(self):
         check_sizes(width=self.width)
@@ -65,7 +66,7 @@ class SAGAN(metaclass=Documented):
             raise ValueError(
                 f"model.mechanism={self.mechanism!r} must be a mechanism, for example MECHANISMS['softmax']"
             )
-        if not self.mechanism.traits.any_mask:
+        if not self.mechanism.traits.non_causal:
             raise ValueError(
                 f"model.mechanism={self.mechanism} supports only causal attention, but attention in an image sees all "
                 "positions; use for example softmax"
@@ -95,14 +96,14 @@ class SAGAN(metaclass=Documented):
 
 
 class SAGANNetwork(nnx.Module):
-    """The generator and the discriminator of a `SAGAN`. Call the normalised networks that `players` returns."""
+    """The generator and the discriminator of a `SAGAN`. Call the normalised networks that `networks` returns."""
 
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: GeneratedImageShape):
         self.config = config
         self.generator = Generator(fold_key(key, "generator"), config, shape)
         self.discriminator = Discriminator(fold_key(key, "discriminator"), config, shape)
 
-    def players(self) -> tuple[Generator, Discriminator]:
+    def networks(self) -> tuple[Generator, Discriminator]:
         """Return both networks with spectrally normalised weights. Call this once for all examples of a batch."""
         return normalised(self.generator), normalised(self.discriminator)
 

@@ -56,7 +56,7 @@ class Seq2Seq(metaclass=Documented):
     attention: Literal["bahdanau", "luong"] | None = None
     """When and how the decoder attends to the source (see the class). None: no attention."""
     mechanism: Mechanism | None = None
-    """The attention mechanism: any that can attend to a memory and does not mix queries.
+    """The attention mechanism: any that supports cross-attention and does not mix queries.
 
     None: softmax with the score of the paper, which is additive for "bahdanau" and general for "luong".
     `Softmax(score=…)` takes any of `attnlab.SCORES`. `Local` is local-m and `LocalP` is local-p of Luong et al.
@@ -110,7 +110,7 @@ class Seq2Seq(metaclass=Documented):
         return self.width if self.embedding is None else self.embedding
 
     @property
-    def memory(self) -> int:
+    def encoder_size(self) -> int:
         """The size of the encoder's output for a symbol."""
         return 2 * self.width if self.bidirectional else self.width
 
@@ -147,8 +147,9 @@ class Seq2Seq(metaclass=Documented):
             raise ValueError("model.bridge=none gives the decoder no input from the source; use last or project")
         if self.bridge == "last" and self.bidirectional:
             raise ValueError(
-                f"model.bridge=last needs states of equal size, but the bidirectional encoder's have {self.memory} "
-                f"components and the decoder's have model.width={self.width}; use model.bridge=project"
+                "model.bridge=last needs states of equal size, but the bidirectional encoder's have "
+                f"{self.encoder_size} components and the decoder's have model.width={self.width}; "
+                "use model.bridge=project"
             )
 
     def _check_mechanism(self) -> None:
@@ -158,7 +159,7 @@ class Seq2Seq(metaclass=Documented):
                 f"model.mechanism={self.mechanism!r} must be a mechanism, for example MECHANISMS['softmax']"
             )
         for mechanism in self.attentions.values():
-            if not mechanism.traits.any_mask:
+            if not mechanism.traits.non_causal:
                 raise ValueError(
                     f"model.mechanism={mechanism} supports only causal attention, but attention to the source sees all "
                     "symbols; use for example model.mechanism=softmax"

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.models.output_head import OutputHead
 from attnlab.models.shapes import TokenPairShape
-from attnlab.modules.block import Memory
+from attnlab.modules.block import Context
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.recurrent import RecurrentLayer
@@ -32,7 +32,7 @@ class Decoding:
     """State of the recurrent layers."""
     fed: Float[Array, " D"] | None
     """The vector h̃ of the last step if `input_feeding` is True, else None."""
-    memory: Memory
+    encoded: Context
     """What the decoder gets of the source, and which of its symbols are not padding."""
     i: Int[Array, ""]
     """Position of the next symbol."""
@@ -50,10 +50,10 @@ class Seq2SeqNetwork(OutputHead):
     """
 
     def __init__(self, key: PRNGKeyArray, config: Any, shape: TokenPairShape):
-        width, symbols, memory = config.width, config.symbols, config.memory
+        width, symbols, size = config.width, config.symbols, config.encoder_size
         every, cross = config.context == "every", config.attentions.get("cross")
         deep = every or config.attention == "bahdanau"
-        fed = width if config.input_feeding else memory if deep else 0
+        fed = width if config.input_feeding else size if deep else 0
         self.config = config
         scaled = config.scale_embeddings
         self.source = Embed(fold_key(key, "source"), shape.source_vocabulary, symbols, scaled)
@@ -65,7 +65,7 @@ class Seq2SeqNetwork(OutputHead):
         )
         self.bridge = self._bridge(fold_key(key, "bridge")) if config.bridge == "project" else None
         self.reader = (
-            None if cross is None else RecurrentAttention(fold_key(key, "cross"), width, memory, config.heads, cross)
+            None if cross is None else RecurrentAttention(fold_key(key, "cross"), width, size, config.heads, cross)
         )
         self.joint = self._joint(fold_key(key, "joint"), deep) if deep or cross is not None else None
         self.output = None if config.tied else Dense(fold_key(key, "output"), width, shape.target_vocabulary)
@@ -87,10 +87,10 @@ class Seq2SeqNetwork(OutputHead):
         The map is None without attention or without an observer.
         """
         keys = split_keys(key, 5)
-        layers, memory = self._encode(*left_align(source, source_keep), keys[:2])
+        layers, encoded = self._encode(*left_align(source, source_keep), keys[:2])
         e = self._embed(self.target, target, keys[2])
         decode = self._one_by_one if self._looped else self._at_once
-        x, maps = decode(e, target_keep, layers, memory, keys[3])
+        x, maps = decode(e, target_keep, layers, encoded, keys[3])
         if maps is not None:
             # The map has the left-aligned symbols as columns. Move each back to the column of its symbol in `source`.
             maps = jnp.where(source_keep[None, None, :], maps[..., _places(source_keep)], 0)[None]
@@ -98,14 +98,14 @@ class Seq2SeqNetwork(OutputHead):
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
         """Encode the source and return the state before the first target symbol, with room for `length` symbols."""
-        layers, memory = self._encode(*left_align(source, source_keep))
-        return Decoding(layers, self._unfed, self._ready(memory), jnp.zeros((), jnp.int32), length)
+        layers, encoded = self._encode(*left_align(source, source_keep))
+        return Decoding(layers, self._unfed, self._precomputed(encoded), jnp.zeros((), jnp.int32), length)
 
     def step(self, state: Decoding, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Decoding]:
         """Return the logits of the symbol after `token`, and the new state."""
         e = self._embed(self.target, token[None])
         gates = self.decoder.gates(e, jnp.ones(1, bool))[0][0]
-        (layers, fed), outputs = self._advance((state.layers, state.fed), state.memory, gates, state.i)
+        (layers, fed), outputs = self._advance((state.layers, state.fed), state.encoded, gates, state.i)
         h, c, fed_back, _ = jax.tree.map(lambda x: x[None], outputs)
         scores = self.logits(self._join(h, e, c) if fed_back is None else fed_back)
         return scores[0], replace(state, layers=layers, fed=fed, i=state.i + 1)
@@ -113,15 +113,13 @@ class Seq2SeqNetwork(OutputHead):
     def _bridge(self, key: PRNGKeyArray):
         """Create a linear map for each part of each layer's state."""
         parts, config = CELLS[self.config.cell].states, self.config
-        dense = lambda n, part: Dense(fold_key(key, f"{n} {part}"), config.memory, config.width)
+        dense = lambda n, part: Dense(fold_key(key, f"{n} {part}"), config.encoder_size, config.width)
         return nnx.List(nnx.List(dense(n, part) for part in range(parts)) for n in range(config.layers))
 
     def _joint(self, key: PRNGKeyArray, deep: bool) -> Dense:
         """Create the linear map of `_join`: that of a deep output, or Luong's W_c."""
-        width, symbols, memory = self.config.width, self.config.symbols, self.config.memory
-        return (
-            Dense(key, width + symbols + memory, 2 * width) if deep else Dense(key, memory + width, width, bias=False)
-        )
+        width, symbols, size = self.config.width, self.config.symbols, self.config.encoder_size
+        return Dense(key, width + symbols + size, 2 * width) if deep else Dense(key, size + width, width, bias=False)
 
     @property
     def dtype(self) -> jnp.dtype:
@@ -141,16 +139,16 @@ class Seq2SeqNetwork(OutputHead):
     def _embed(self, embed: Embed, ids, key=None):
         return dropout(embed(ids, self.dtype), self.config.dropout, key)
 
-    def _encode(self, source, keep, keys=(None, None)) -> tuple[PyTree, Memory]:
-        """Return the decoder's initial state and the memory of a source that is left-aligned.
+    def _encode(self, source, keep, keys=(None, None)) -> tuple[PyTree, Context]:
+        """Return the decoder's initial state and what it reads of a source that is left-aligned.
 
-        The memory's vectors are keys and values for attention, or the encoder's last state [M] if `context` is "every".
+        Its vectors are keys and values for attention, or the encoder's last state [M] if `context` is "every".
         """
         vectors, last = self.encoder(self._embed(self.source, source, keys[0]), keep, keys[1])
         known = None if self.reader is None else self.reader.keys_values(vectors)
         if self.config.context == "every":
             known = last[-1][0].astype(self.dtype)
-        return self._bridged(last), Memory(known, keep)
+        return self._bridged(last), Context(known, keep)
 
     def _bridged(self, last: PyTree) -> PyTree:
         """Return the decoder's initial state, given the encoder's last state.
@@ -167,30 +165,32 @@ class Seq2SeqNetwork(OutputHead):
         ]
         return tuple((jnp.tanh(h), *c) for h, *c in projected)
 
-    def _ready(self, memory: Memory) -> Memory:
-        """Return the memory prepared for single steps (`RecurrentAttention.ready`)."""
-        return memory if self.reader is None else replace(memory, vectors=self.reader.ready(memory.vectors))
+    def _precomputed(self, encoded: Context) -> Context:
+        """Return the encoded source prepared for single steps (`RecurrentAttention.precompute_keys`)."""
+        return (
+            encoded if self.reader is None else replace(encoded, vectors=self.reader.precompute_keys(encoded.vectors))
+        )
 
-    def _at_once(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Array | None]:
+    def _at_once(self, e, keep, layers, encoded: Context, key) -> tuple[Float[Array, "T D"], Array | None]:
         """Compute all states first, then all contexts. Return the hidden states and the maps [H T S] or None."""
         gates, c, maps = self.decoder.gates(e, keep), None, None
         if self.config.context == "every":
-            c = memory.vectors[None, :]
-            gates = tuple(map(jnp.add, gates, self.decoder.share(c, self.config.symbols)))
+            c = encoded.vectors[None, :]
+            gates = tuple(map(jnp.add, gates, self.decoder.partial_gates(c, self.config.symbols)))
             c = jnp.broadcast_to(c, (e.shape[0], c.shape[1]))
         h, _ = self.decoder.run(gates, keep, key, layers)
         if self.reader is not None:
-            c, maps = self.reader.read(h, memory.vectors, KeyPadding(memory.keep) & QueryPadding(keep))
+            c, maps = self.reader.read(h, encoded.vectors, KeyPadding(encoded.keep) & QueryPadding(keep))
         return self._join(h, e, c), maps
 
-    def _one_by_one(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Array | None]:
+    def _one_by_one(self, e, keep, layers, encoded: Context, key) -> tuple[Float[Array, "T D"], Array | None]:
         """Compute one step after another, because states depend on contexts. Return the same as `_at_once`."""
-        memory, T = self._ready(memory), e.shape[0]
+        encoded, T = self._precomputed(encoded), e.shape[0]
         gates, masks = self.decoder.gates(e, keep)[0], self.decoder.masks(T, e.dtype, key)
 
         def advance(old, inputs):
             gates, kept, i, masks = inputs
-            new, outputs = self._advance(old, memory, gates, i, masks)
+            new, outputs = self._advance(old, encoded, gates, i, masks)
             return jax.tree.map(lambda new, old: jnp.where(kept, new, old), new, old), outputs
 
         _, outputs = jax.lax.scan(advance, (layers, self._unfed), (gates, keep, jnp.arange(T, dtype=jnp.int32), masks))
@@ -199,13 +199,13 @@ class Seq2SeqNetwork(OutputHead):
         return (self._join(h, e, c) if fed is None else fed), maps
 
     def _advance(
-        self, state: tuple[PyTree, Array | None], memory: Memory, gates, i, masks=None
+        self, state: tuple[PyTree, Array | None], encoded: Context, gates, i, masks=None
     ) -> tuple[PyTree, PyTree]:
         """Compute one step of the decoder.
 
         Args:
             state: The state of the recurrent layers, and the vector h̃ to feed back or None.
-            memory: The result of `_ready`.
+            encoded: The result of `_precomputed`.
             gates: The symbol's contribution to the gates.
             i: Position of the symbol.
             masks: Dropout factors of the step, or None.
@@ -217,14 +217,14 @@ class Seq2SeqNetwork(OutputHead):
 
         def read(x):
             assert self.reader is not None  # ensured by `config.attention`
-            return self.reader.step(x.astype(self.dtype), memory.vectors, memory.keep, i)
+            return self.reader.step(x.astype(self.dtype), encoded.vectors, encoded.keep, i)
 
         if self.config.attention == "bahdanau":
             c, attention_map = read(layers[-1][0])
         elif self.config.context == "every":
-            c = memory.vectors
+            c = encoded.vectors
         if (extra := c if fed is None else fed) is not None:
-            gates = gates + self.decoder.share(extra[None, :], self.config.symbols)[0][0]
+            gates = gates + self.decoder.partial_gates(extra[None, :], self.config.symbols)[0][0]
         h, layers = self.decoder.step(gates, layers, masks)
         if self.config.attention == "luong":
             c, attention_map = read(h)

@@ -13,7 +13,7 @@ from attnlab.models.config import StackConfig
 from attnlab.models.decoder import Decoder, Decoding, make_position
 from attnlab.models.encoder import encoder_layers
 from attnlab.models.shapes import Shape, TokenPairShape, check_shape
-from attnlab.modules.block import Memory
+from attnlab.modules.block import Context
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.stack import first_values, scan_layers, stack_layers
@@ -37,15 +37,16 @@ class Transformer(StackConfig):
     decoder: Mechanism | Pattern | None = None
     """Mechanism of the decoder's self-attention; must have a causal form. None: `mechanism`."""
     cross: Mechanism | Pattern | None = None
-    """Mechanism of the cross-attention; must attend to a memory and not mix queries. None: `mechanism`."""
+    """Mechanism of the cross-attention; must support cross-attention and not mix queries. None: `mechanism`."""
     shared: bool = False
     """True: embed sources with the table of the targets. Source and target must have a joint vocabulary."""
-    own_fields: ClassVar[tuple[str, ...]] = ("encoder", "decoder", "cross")
+    mechanism_fields: ClassVar[tuple[str, ...]] = ("encoder", "decoder", "cross")
+    """The roles whose mechanism is set by a field of that name. If it is None, by `mechanism`."""
 
     @property
     def attentions(self) -> dict[str, Mechanism | Pattern]:
         """The mechanism of each of the three attentions."""
-        return {name: getattr(self, name) or self.mechanism for name in self.own_fields}
+        return {name: getattr(self, name) or self.mechanism for name in self.mechanism_fields}
 
     def create(self, key: PRNGKeyArray, shape: Shape) -> TransformerNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
@@ -103,12 +104,12 @@ class TransformerNetwork(Decoder):
         The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not observed.
         """
         keys = split_keys(key, 4)
-        memory, encoder_maps = self.encode(source, source_keep, keys[:2])
-        x, decoder_maps = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
+        context, encoder_maps = self.encode(source, source_keep, keys[:2])
+        x, decoder_maps = self.teacher_forced(target, target_keep, Context(context, source_keep), keys[2:])
         return x, encoder_maps | decoder_maps
 
     def encode(self, source, source_keep, keys=(None, None)) -> tuple[Float[Array, "S D"], dict]:
-        """Return the memory that the decoder attends to, and the encoder's attention maps. `keys` are for dropout."""
+        """Return the context that the decoder attends to, and the encoder's attention maps. `keys` are for dropout."""
         position, i = self.source_position, np.arange(source.shape[0], dtype=np.int32)
         table = position.table(source.shape[0], self.dtype)
         symbols = self.target if self.source is None else self.source
@@ -120,4 +121,4 @@ class TransformerNetwork(Decoder):
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
         """Encode the source and return the state before the first target symbol, with room for `length` symbols."""
-        return self.begin(length, Memory(self.encode(source, source_keep)[0], source_keep))
+        return self.begin(length, Context(self.encode(source, source_keep)[0], source_keep))

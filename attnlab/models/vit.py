@@ -15,7 +15,7 @@ from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, check_s
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.patches import Patches
 from attnlab.modules.position import Learned2D, Position, PositionEncoding
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.pattern import Pattern
 
 
@@ -117,7 +117,7 @@ def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Positio
 
 
 def add_position(
-    position: PositionEncoding, x: Float[Array, "T D"], i: Int[Places, " T"], table: Array | None
+    position: PositionEncoding, x: Float[Array, "T D"], i: Int[ArrayOrNumpy, " T"], table: Array | None
 ) -> Float[Array, "T D"]:
     """Return x plus all that a created position adds to it: to the input, and before the first layer.
 

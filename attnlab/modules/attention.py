@@ -20,7 +20,7 @@ from attnlab.modules.dense import fold_key
 from attnlab.modules.head_projections import HeadProjections
 from attnlab.modules.position import Position, PositionEncoding
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
+from attnlab.ops.mask import ArrayOrNumpy, Causal, Full, KeyPadding, Mask, QueryPadding
 from attnlab.ops.precision import weighted_sum
 
 NO_POSITION = Position()
@@ -29,12 +29,13 @@ NO_POSITION = Position()
 class Attention(HeadProjections):
     """Multi-head attention with any mechanism, for one example (Vaswani et al. 2017, section 3.2).
 
-    q = x W_q, k = m W_k, v = m W_v for input x [T D] and memory m [S D], split into heads. The mechanism mixes the
-    values of each head, and y = [heads] W_o.
+    q = x W_q, k = m W_k, v = m W_v for input x [T D] and context m [S D], split into heads. The mechanism mixes the
+    values of each head, and y = [heads] W_o. The context is what is attended to: x itself, or for cross-attention
+    another sequence, such as the output of an encoder.
 
     There are three ways to call it:
 
-    - `attend`: attends to a memory, or to x itself, under a mask. `cross` does so with projected keys and values.
+    - `attend`: attends to a context, or to x itself, under a mask. `cross` does so with projected keys and values.
     - `causal`: attends causally over a sequence from its beginning.
     - `extend`: attends causally from new tokens, given the state of earlier ones.
 
@@ -50,7 +51,7 @@ class Attention(HeadProjections):
             (Ainslie et al. 2023; one key head: Shazeer 2019), and a state is stored once per key head. Default:
             `heads`.
         dense: Constructor of the linear maps, called as `dense(key, inputs, outputs)`.
-        layer: What stands around the mechanism: gate, norms, widths and more.
+        layer: The attention layer that contains the mechanism: gate, norms, head widths and more.
         norm_eps: The ε of the norms of heads.
 
     Raises:
@@ -63,19 +64,19 @@ class Attention(HeadProjections):
     def attend(
         self,
         x: Float[Array, "T D"],
-        memory: Float[Array, "S E"] | None = None,
+        context: Float[Array, "S E"] | None = None,
         mask: Mask = Full(),
         position: PositionEncoding = NO_POSITION,
-        i: Int[Places, " T"] | None = None,
-        j: Int[Places, " S"] | None = None,
+        i: Int[ArrayOrNumpy, " T"] | None = None,
+        j: Int[ArrayOrNumpy, " S"] | None = None,
         first: Float[Array, "T F"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "T D"], Array | None]:
-        """Attend from x to a memory.
+        """Attend from x to a context.
 
         Args:
             x: Inputs of the queries.
-            memory: Inputs of keys and values. None: x itself, with the convolution, value residual, exclusion and
+            context: Inputs of keys and values. None: x itself, with the convolution, value residual, exclusion and
                 addition of the own value that `layer` asks for.
             mask: Which query may attend to which key, by position.
             position: The position encoding.
@@ -87,26 +88,26 @@ class Attention(HeadProjections):
         Returns:
             y [T D], and the attention map [H T S], or None if the module has no observer.
         """
-        if memory is not None:
-            return self.cross(x, self.keys_values(memory), mask, position, i, j, key)
+        if context is not None:
+            return self.cross(x, self.keys_values(context), mask, position, i, j, key)
         queries, own, _ = self._own(self._fused(x), first)
         return self._reading(queries, own, mask, position, i, j, key, own=True)
 
     def cross(
         self,
         x: Float[Array, "T D"],
-        memory: dict[str, Array],
+        context: dict[str, Array],
         mask: Mask = Full(),
         position: PositionEncoding = NO_POSITION,
-        i: Int[Places, " T"] | None = None,
-        j: Int[Places, " S"] | None = None,
+        i: Int[ArrayOrNumpy, " T"] | None = None,
+        j: Int[ArrayOrNumpy, " S"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "T D"], Array | None]:
         """Attend from x to keys and values that `keys_values` has projected.
 
         Args:
             x: Inputs of the queries.
-            memory: The result of `keys_values`.
+            context: The result of `keys_values`.
             mask: Which query may attend to which key, by position.
             position: The position encoding.
             i: Positions of the queries. Default: S−T…S−1, as for a mechanism. Give 0…T−1 for another sequence.
@@ -117,19 +118,19 @@ class Attention(HeadProjections):
             y [T D], and the attention map [H T S], or None if the module has no observer.
         """
         self._fits("x", x)
-        return self._reading(self._queries_of(x), memory, mask, position, i, j, key)
+        return self._reading(self._queries_of(x), context, mask, position, i, j, key)
 
-    def _reading(self, queries, memory, mask, position, i=None, j=None, key=None, own=False):
-        T, S = queries["q"].shape[0], memory["k"].shape[0]
+    def _reading(self, queries, context, mask, position, i=None, j=None, key=None, own=False):
+        T, S = queries["q"].shape[0], context["k"].shape[0]
         places = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
         i = np.arange(S - T, S, dtype=np.int32) if i is None else i
         j = np.arange(S, dtype=np.int32) if j is None else j
 
         mechanism, turn = self._turned(position)
 
-        def head(queries, memory, fixed, bias, key):
-            q, k = turn(queries["q"], memory["k"], i, j)
-            v, extra = memory["v"], {"bias": bias, **self._extras(queries, memory), **fixed}
+        def head(queries, context, fixed, bias, key):
+            q, k = turn(queries["q"], context["k"], i, j)
+            v, extra = context["v"], {"bias": bias, **self._extras(queries, context), **fixed}
             pairs = lambda: jnp.asarray(mask(i, j))
             if key is not None:
                 y = self._dropped(mechanism, q, k, v, pairs(), key, position.has_values, i=i, j=j, **extra)
@@ -139,9 +140,9 @@ class Attention(HeadProjections):
                     y = y + self._joining(q, k, pairs(), i=i, j=j, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, mask, **places, **extra)
 
-        operands = self._operands(queries, memory, position, self._dropout_keys(key))
+        operands = self._operands(queries, context, position, self._dropout_keys(key))
         y, maps = self._over_heads(head, 0)(*operands)
-        y = self._with_own(y, memory["v"]) if own else y
+        y = self._with_own(y, context["v"]) if own else y
         return self._project(y, queries), self._join_maps(maps)
 
     def causal(
@@ -173,9 +174,9 @@ class Attention(HeadProjections):
 
         mechanism, turn = self._turned(position)
 
-        def head(queries, memory, fixed, bias, key):
-            q, k = turn(queries["q"], memory["k"], i, i)
-            v, extra = memory["v"], {"bias": bias, **self._extras(queries, memory), **fixed}
+        def head(queries, context, fixed, bias, key):
+            q, k = turn(queries["q"], context["k"], i, i)
+            v, extra = context["v"], {"bias": bias, **self._extras(queries, context), **fixed}
             mask = Causal() if keep is None else Causal() & KeyPadding(keep) & QueryPadding(keep)
             pairs = lambda: jnp.asarray(mask(i, i))
             if key is not None:
@@ -186,10 +187,10 @@ class Attention(HeadProjections):
                     y = y + self._joining(q, k, pairs(), i=at, j=at, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, Causal(), keep=keep, **extra)
 
-        queries, memory, _ = self._own(self._fused(x), first, keep)
-        operands = self._operands(queries, memory, position, self._dropout_keys(key))
+        queries, context, _ = self._own(self._fused(x), first, keep)
+        operands = self._operands(queries, context, position, self._dropout_keys(key))
         y, maps = self._over_heads(head, 0)(*operands)
-        return self._project(self._with_own(y, memory["v"]), queries), self._join_maps(maps)
+        return self._project(self._with_own(y, context["v"]), queries), self._join_maps(maps)
 
     def start(self, length: int, dtype) -> AttentionState:
         """Create the state before the first token.
@@ -213,7 +214,7 @@ class Attention(HeadProjections):
         self,
         x: Float[Array, "T D"],
         state: AttentionState,
-        i: Int[Places, " T"],
+        i: Int[ArrayOrNumpy, " T"],
         position: PositionEncoding = NO_POSITION,
         first: Float[Array, "T F"] | None = None,
     ) -> tuple[Float[Array, "T D"], AttentionState]:
@@ -234,11 +235,11 @@ class Attention(HeadProjections):
         """
         mechanism, turn = self._turned(position)
 
-        def head(queries, memory, fixed, bias, state):
-            q, k = turn(queries["q"], memory["k"], i, i)
+        def head(queries, context, fixed, bias, state):
+            q, k = turn(queries["q"], context["k"], i, i)
             extra = {"bias": bias, **fixed} | {name: queries[name] for name in mechanism.queries}
-            tokens = {name: memory[name] for name in mechanism.tokens}
-            y, state = mechanism.extend(state, q, k, memory["v"], i=i, **tokens, **extra)
+            tokens = {name: context[name] for name in mechanism.tokens}
+            y, state = mechanism.extend(state, q, k, context["v"], i=i, **tokens, **extra)
             if position.has_values:
                 cache = state.memory
                 order = jnp.arange(cache.k.shape[0], dtype=jnp.int32)
@@ -254,10 +255,10 @@ class Attention(HeadProjections):
             cache.check(x.shape[0])
         # Not `_fused`: for one token, concatenating the weights costs as much as the products themselves.
         projected = self._up({name: dense(x) for name, dense in (self._query_maps | self._key_maps).items()})
-        queries, memory, rows = self._own(projected, first, before=state.rows)
-        operands = self._operands(queries, memory, position, state.heads)
+        queries, context, rows = self._own(projected, first, before=state.rows)
+        operands = self._operands(queries, context, position, state.heads)
         y, heads = self._over_heads(head, axes, axes)(*operands)
-        return self._project(self._with_own(y, memory["v"]), queries), AttentionState(heads, rows)
+        return self._project(self._with_own(y, context["v"]), queries), AttentionState(heads, rows)
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """Return the mechanism and the function that rotates q and k, which does nothing if features are rotated."""

@@ -1,4 +1,4 @@
-"""The interface of attention layers' configurations: what stands around the mechanism."""
+"""The interface of attention layers, which contain the mechanism: projections, gate, norms, head widths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from attnlab.mechanisms.base import Mechanism
 
 @dataclass(frozen=True)
 class AttentionLayer(ABC, metaclass=Documented):
-    """What stands around the mechanism of an attention layer; the base of `MultiHead` and `Latent`."""
+    """The attention layer that contains the mechanism: projections, gate, norms, head widths.
+
+    This is the base of `MultiHead` and `Latent`.
+    """
 
     @abstractmethod
     def check(self, width: int, heads: int, key_heads: int) -> None:
@@ -40,8 +43,8 @@ class AttentionLayer(ABC, metaclass=Documented):
 
     @property
     @abstractmethod
-    def for_memory(self) -> AttentionLayer:
-        """This layer for another sequence as memory: without what applies to self-attention only."""
+    def for_context(self) -> AttentionLayer:
+        """This layer for cross-attention to another sequence: without what applies to self-attention only."""
 
     def value_count(self, heads: int, key_heads: int) -> int:
         """Return the number of values per token, for a model of a number of query heads and of key heads."""

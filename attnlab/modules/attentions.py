@@ -1,4 +1,4 @@
-"""`ATTENTIONS`: what stands around the mechanism of an attention layer, by name."""
+"""`ATTENTIONS`: attention layers that contain the mechanism (projections, gate, norms, head widths), by name."""
 
 from attnlab.modules.attention_layer import AttentionLayer
 from attnlab.modules.latent import Latent

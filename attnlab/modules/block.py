@@ -22,7 +22,7 @@ from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import PositionEncoding
 from attnlab.ops.layer import dropout, split_keys
-from attnlab.ops.mask import Full, KeyPadding, Places, QueryPadding
+from attnlab.ops.mask import ArrayOrNumpy, Full, KeyPadding, QueryPadding
 from attnlab.ops.tree import pytree
 
 
@@ -57,7 +57,7 @@ class LayerConfig(metaclass=Documented):
     parallel: bool = False
     """True: the feed-forward block reads the same input as the attention, and both are added together."""
     layer: AttentionLayer = MultiHead()
-    """What stands around the mechanism of an attention."""
+    """The attention layer that contains the mechanism: projections, gate, norms, head widths."""
 
     def norm_layer(self) -> nnx.Module:
         """Create a norm."""
@@ -81,7 +81,7 @@ class LayerConfig(metaclass=Documented):
 
     def cross_attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
         """Create an attention to another sequence."""
-        return replace(self, layer=self.layer.for_memory).attention(key, mechanism)
+        return replace(self, layer=self.layer.for_context).attention(key, mechanism)
 
     def forward(self, key: PRNGKeyArray) -> tuple[FeedForward | None, Residual | None]:
         """Create a feed-forward block and the residual around it.
@@ -122,7 +122,7 @@ class Residual(nnx.Module):
 
 
 class FeedForwardLayer(nnx.Module):
-    """A layer that ends with a feed-forward block, or has one beside its attention, or none."""
+    """A layer that ends with a feed-forward block, or has one in parallel with its attention, or none."""
 
     feedforward: FeedForward | None
     """The feed-forward block."""
@@ -203,17 +203,17 @@ class EncoderLayer(SelfAttentionLayer):
 
 @pytree
 @dataclass(frozen=True)
-class Memory:
-    """The memory that a decoder's cross-attention reads."""
+class Context:
+    """What a decoder's cross-attention reads: the output of an encoder."""
 
     vectors: PyTree
     """The vectors [S D], or what a model computes from them."""
-    keep: Bool[Places, " S"]
+    keep: Bool[ArrayOrNumpy, " S"]
     """False marks padding, [S]."""
 
 
 class DecoderLayer(SelfAttentionLayer):
-    """A decoder layer: causal self-attention, cross-attention to a memory, and a feed-forward block.
+    """A decoder layer: causal self-attention, cross-attention to a context, and a feed-forward block.
 
     There is no cross-attention if `cross` is None, and no feed-forward block if its width is 0.
     """
@@ -230,7 +230,7 @@ class DecoderLayer(SelfAttentionLayer):
         x: Float[Array, "T D"],
         keep,
         position: PositionEncoding = NO_POSITION,
-        memory: Memory | None = None,
+        context: Context | None = None,
         first: Float[Array, "T F"] | None = None,
         key: PRNGKeyArray | None = None,
     ):
@@ -240,45 +240,45 @@ class DecoderLayer(SelfAttentionLayer):
             x: The sequence.
             keep: False marks padding, [T]. None means no padding.
             position: The position encoding.
-            memory: The memory; required if the layer has a cross-attention, and only then.
+            context: What the cross-attention reads; required if the layer has a cross-attention, and only then.
             first: Projected values of the first layer, for a value residual.
             key: Key for dropout. None means no dropout.
 
         Returns:
             The new x [T D], and the maps {"decoder": [H T T], "cross": [H T S]}, each None without an observer.
-            "cross" is missing without a memory.
+            "cross" is missing without a context.
 
         Raises:
-            ValueError: There is a memory without a cross-attention, or a cross-attention without a memory.
+            ValueError: There is a context without a cross-attention, or a cross-attention without a context.
         """
-        self._check(memory)
+        self._check(context)
         keys = split_keys(key, 4)
         inputs = self.around_attention.before(x)
         y, own = self.attention.causal(inputs, keep, position, first, keys[0])
         x, maps = self.around_attention.after(x, self.add_parallel(y, inputs, keys[2]), keys[0]), {"decoder": own}
-        if self.cross is not None and self.around_cross is not None and memory is not None:
-            known, mask = self.cross.keys_values(memory.vectors), KeyPadding(memory.keep)
+        if self.cross is not None and self.around_cross is not None and context is not None:
+            known, mask = self.cross.keys_values(context.vectors), KeyPadding(context.keep)
             mask = mask if keep is None else mask & QueryPadding(keep)
             i = np.arange(len(x), dtype=np.int32)
             y, maps["cross"] = self.cross.cross(self.around_cross.before(x), known, mask, i=i, key=keys[1])
             x = self.around_cross.after(x, y, keys[1])
         return self.apply_feedforward(x, keys[2:]), maps
 
-    def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, PyTree]:
-        """Return the state before the first token: "own" of the self-attention, and the projected "memory" if any."""
-        self._check(memory)
+    def start(self, length: int, dtype, context: Context | None = None) -> dict[str, PyTree]:
+        """Return the state before the first token: "own" of the self-attention, and the projected "context" if any."""
+        self._check(context)
         own = {"own": self.attention.start(length, dtype)}
-        if self.cross is None or memory is None:
+        if self.cross is None or context is None:
             return own
-        return own | {"memory": self.cross.keys_values(memory.vectors)}
+        return own | {"context": self.cross.keys_values(context.vectors)}
 
     def extend(
         self,
         x: Float[Array, "T D"],
         state: dict[str, PyTree],
-        i: Int[Places, " T"],
+        i: Int[ArrayOrNumpy, " T"],
         position: PositionEncoding,
-        memory_keep,
+        context_keep,
         first: Float[Array, "T F"] | None = None,
     ):
         """Apply the layer to new tokens at positions i, given the state of earlier ones. Returns (x, state)."""
@@ -287,14 +287,14 @@ class DecoderLayer(SelfAttentionLayer):
         x = self.around_attention.after(x, self.add_parallel(y, inputs, None), None)
         if self.cross is not None and self.around_cross is not None:
             # Pass the true positions, so that a mechanism computes the same as in the whole sequence.
-            y, _ = self.cross.cross(self.around_cross.before(x), state["memory"], KeyPadding(memory_keep), i=i)
+            y, _ = self.cross.cross(self.around_cross.before(x), state["context"], KeyPadding(context_keep), i=i)
             x = self.around_cross.after(x, y, None)
         return self.apply_feedforward(x, (None, None)), {**state, "own": own}
 
-    def _check(self, memory: Memory | None) -> None:
-        if (self.cross is None) != (memory is None):
+    def _check(self, context: Context | None) -> None:
+        if (self.cross is None) != (context is None):
             raise ValueError(
-                "expected no memory, because the layer has no cross-attention"
+                "expected no context, because the layer has no cross-attention"
                 if self.cross is None
-                else "expected a memory, because the layer has cross-attention"
+                else "expected a context, because the layer has cross-attention"
             )

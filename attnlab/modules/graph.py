@@ -20,7 +20,7 @@ from attnlab.modules.parameter import NoDecay
 from attnlab.ops import edges
 from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.layer import dropout, split_keys
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 class Sparse(NamedTuple):
@@ -32,7 +32,7 @@ class Sparse(NamedTuple):
     """Row (t) and column (s) of each entry."""
 
 
-def add_self_loops(links: Int[Places, "E 2"], N: int) -> EdgeIndex:
+def add_self_loops(links: Int[ArrayOrNumpy, "E 2"], N: int) -> EdgeIndex:
     """Return the edges of a graph of N nodes, with one edge from every node to itself.
 
     An isolated node then attends to itself. Self-loops among the given edges become padding, because they would

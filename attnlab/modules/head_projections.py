@@ -92,18 +92,18 @@ class HeadProjections(Observable):
         self.residual = NoDecay(jnp.full(2, 0.5)) if layer.value_residual else None
         self.skip = NoDecay(jnp.ones(self.heads)) if layer.skip else None
 
-    def keys_values(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
-        """Project a memory to keys, values and extra inputs, once for many calls of `cross`.
+    def keys_values(self, context: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
+        """Project a context to keys, values and extra inputs, once for many calls of `cross`.
 
         Args:
-            memory: Inputs of the keys and, by default, of the values.
-            values: Inputs of the values, if they differ from `memory`.
+            context: Inputs of the keys and, by default, of the values.
+            values: Inputs of the values, if they differ from `context`.
 
         Returns:
             "k", "v" and the mechanism's extra inputs by name, each [S G ...] for G key heads.
         """
-        self._fits("memory", memory)
-        source = lambda name: values if name == "v" and values is not None else memory
+        self._fits("context", context)
+        source = lambda name: values if name == "v" and values is not None else context
         projected = {name: each(source(name)) for name, each in self._key_maps.items()}
         return self._keys_by_head(self._up(projected))
 
@@ -203,13 +203,13 @@ class HeadProjections(Observable):
         return x if self.repeats == 1 else jnp.repeat(x, self.repeats, axis=1)
 
     def _operands(
-        self, queries: dict[str, Array], memory: dict[str, Array], position: PositionEncoding, state: PyTree = None
+        self, queries: dict[str, Array], context: dict[str, Array], position: PositionEncoding, state: PyTree = None
     ) -> tuple:
         """Return the operands of `_over_heads`: every array with its axes of key heads, and of query heads if several.
 
         Args:
             queries: Queries and extra inputs per query, by head.
-            memory: Keys, values and extra inputs per key [S G ...].
+            context: Keys, values and extra inputs per key [S G ...].
             position: The position encoding.
             state: The state by key heads, or None.
 
@@ -220,10 +220,10 @@ class HeadProjections(Observable):
             raise NotImplementedError(f"{self.mechanism} does not support {position}: {reason}")
         bias = jax.tree.map(lambda leaf: leaf.reshape(*self._head_axes, *leaf.shape[1:]), position.bias(self.heads))
         queries = {name: x for name, x in queries.items() if name != GATE}
-        return queries, memory, extras(self.mechanism, self.learned, self.key_heads), bias, state
+        return queries, context, extras(self.mechanism, self.learned, self.key_heads), bias, state
 
     def _over_heads(self, head: Callable, axes: PyTree = None, out: PyTree = 0) -> Callable:
-        """Lift `head(queries, memory, fixed, bias, state) -> (y, known)` over key heads and their query heads.
+        """Lift `head(queries, context, fixed, bias, state) -> (y, known)` over key heads and their query heads.
 
         Args:
             head: The function of one head.
@@ -280,9 +280,9 @@ class HeadProjections(Observable):
         """Merge the head axes of the maps into one: [H T S]."""
         return jax.tree.map(lambda each: each.reshape(self.heads, *each.shape[-2:]), maps)
 
-    def _extras(self, queries: dict[str, Array], memory: dict[str, Array]) -> dict[str, Array]:
+    def _extras(self, queries: dict[str, Array], context: dict[str, Array]) -> dict[str, Array]:
         """Return the mechanism's extra inputs per key token and per query token."""
-        tokens = {name: memory[name] for name in self.mechanism.tokens}
+        tokens = {name: context[name] for name in self.mechanism.tokens}
         return tokens | {name: queries[name] for name in self.mechanism.queries}
 
     def _fits(self, name: str, x: Float[Array, "T D"]) -> None:

@@ -69,6 +69,6 @@ class Latent(AttentionLayer):
         return f"latent attention needs softmax with products of queries and keys as scores, not {mechanism}"
 
     @property
-    def for_memory(self) -> Latent:
+    def for_context(self) -> Latent:
         """This layer itself."""
         return self

@@ -20,7 +20,7 @@ from attnlab.modules.learned import extras
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import RMSNorm
 from attnlab.modules.position import PositionEncoding
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import weighted_sum
 from attnlab.ops.score import scaled_dot
 
@@ -93,15 +93,15 @@ class LatentAttention(Attention):
             found |= {"k": k.reshape(len(latent), self.heads * self.key_width), "v": self.v(latent)}
         return found
 
-    def keys_values(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
-        """Project a memory to keys and values, as `Attention.keys_values` does.
+    def keys_values(self, context: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
+        """Project a context to keys and values, as `Attention.keys_values` does.
 
         Raises:
             NotImplementedError: The values have other inputs than the keys.
         """
         if values is not None:
             raise NotImplementedError("latent attention computes keys and values from one vector, so from one input")
-        return super().keys_values(memory)
+        return super().keys_values(context)
 
     def values(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
         """Return the values of x: what later layers with a value residual add to theirs."""
@@ -116,7 +116,7 @@ class LatentAttention(Attention):
         self,
         x: Float[Array, "T D"],
         state: AttentionState,
-        i: Int[Places, " T"],
+        i: Int[ArrayOrNumpy, " T"],
         position: PositionEncoding = NO_POSITION,
         first: Float[Array, "T F"] | None = None,
     ) -> tuple[Float[Array, "T D"], AttentionState]:

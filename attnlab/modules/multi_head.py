@@ -1,4 +1,4 @@
-"""The configuration of an attention layer: what stands around the mechanism."""
+"""The configuration of an attention layer: projections, gate, norms, head widths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONVOLVED = ("qkv", "qk", "v")
 
 @dataclass(frozen=True)
 class MultiHead(AttentionLayer):
-    """Multi-head attention (Vaswani et al. 2017), and what published layers add around the mechanism.
+    """Multi-head attention (Vaswani et al. 2017), and what published layers add to it.
 
     For input x [T D], each head has q, k and v. The order is: linear maps, value residual, short convolution, QK-norm,
     rotary positions, mechanism, exclusion or addition of the own value, norm of the heads, gate, output map.
@@ -166,8 +166,8 @@ class MultiHead(AttentionLayer):
         return None
 
     @property
-    def for_memory(self) -> MultiHead:
-        """This layer for another sequence as memory: without what applies to self-attention only.
+    def for_context(self) -> MultiHead:
+        """This layer for cross-attention to another sequence: without what applies to self-attention only.
 
         There is no convolution, no value residual, and the own value is neither excluded nor added.
         """

@@ -19,20 +19,20 @@ from attnlab.ops.position import normalised, sinusoidal
 
 
 class QueryLayer(FeedForwardLayer):
-    """Self-attention of the queries, cross-attention to a memory, and feed-forward (Carion et al. 2020, appendix A.3).
+    """Self-attention of the queries, cross-attention to a context, and feed-forward (Carion et al. 2020, appendix A.3).
 
     A set has no order, so each query has a vector that distinguishes it. This vector is added to the inputs of queries
-    and keys, but not of values. Keys and values of the memory have separate inputs in the same way.
+    and keys, but not of values. Keys and values of the context have separate inputs in the same way.
 
     Args:
         key: Key for the initial parameters.
         sizes: The configuration that all layers share.
-        among: Mechanism of the self-attention.
+        query_attention: Mechanism of the self-attention.
         cross: Mechanism of the cross-attention.
     """
 
-    def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, among: Mechanism, cross: Mechanism):
-        self.attention = sizes.cross_attention(fold_key(key, "attention"), among)
+    def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, query_attention: Mechanism, cross: Mechanism):
+        self.attention = sizes.cross_attention(fold_key(key, "attention"), query_attention)
         self.cross = sizes.cross_attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
         self.around_attention, self.around_cross = Residual(sizes), Residual(sizes)
@@ -41,7 +41,7 @@ class QueryLayer(FeedForwardLayer):
         self,
         x: Float[Array, "Q D"],
         place: Float[Array, "Q D"],
-        memory: Float[Array, "S D"],
+        context: Float[Array, "S D"],
         where: Float[Array, "S D"],
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "Q D"], dict[str, Array | None]]:
@@ -50,23 +50,24 @@ class QueryLayer(FeedForwardLayer):
         Args:
             x: Vectors of the queries.
             place: The vector that distinguishes each query.
-            memory: Inputs of the values of the memory.
-            where: Inputs of the keys of the memory: the memory with positions added.
+            context: Inputs of the values of the context.
+            where: Inputs of the keys of the context: the context with positions added.
             key: Key for dropout. None means no dropout.
 
         Returns:
-            The new x, and the attention maps {"among": [H Q Q], "cross": [H Q S]}, None each without an observer.
+            The new x, and the attention maps {"query_attention": [H Q Q], "cross": [H Q S]}, each None without an
+            observer.
         """
         keys = split_keys(key, 4)
         queries = self.around_attention.before(x)
         own = self.attention.keys_values(queries + place, queries)
-        y, among = self.attention.cross(queries + place, own, key=keys[0])
+        y, own_map = self.attention.cross(queries + place, own, key=keys[0])
         x = self.around_attention.after(x, y, keys[0])
-        known = self.cross.keys_values(where, memory)
+        known = self.cross.keys_values(where, context)
         i = np.arange(len(x), dtype=np.int32)
         y, cross = self.cross.cross(self.around_cross.before(x) + place, known, i=i, key=keys[1])
         x = self.around_cross.after(x, y, keys[1])
-        return self.apply_feedforward(x, keys[2:]), {"among": among, "cross": cross}
+        return self.apply_feedforward(x, keys[2:]), {"query_attention": own_map, "cross": cross}
 
 
 class LearnedQueries(nnx.Module):

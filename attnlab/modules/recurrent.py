@@ -50,11 +50,12 @@ class RecurrentDirection(nnx.Module):
     def gates(self, x: Float[Array, "T D"]) -> Float[Array, "T G"]:
         """Return the input's contribution to the gates, bias included, for a whole sequence at once.
 
-        If x is narrower than the cell's input, it counts as the first columns of that input. `share` adds the rest.
+        If x is narrower than the cell's input, it counts as the first columns of that input. `partial_gates` adds the
+        rest.
         """
-        return self.share(x) + self.b[...].astype(x.dtype)[None, :]
+        return self.partial_gates(x) + self.b[...].astype(x.dtype)[None, :]
 
-    def share(self, x: Float[Array, "T D"], at: int = 0) -> Float[Array, "T G"]:
+    def partial_gates(self, x: Float[Array, "T D"], at: int = 0) -> Float[Array, "T G"]:
         """Return the contribution of some input columns to the gates, without the bias.
 
         Args:
@@ -191,9 +192,9 @@ class RecurrentLayer(nnx.Module):
         # Padding is zeroed before the product, because 0·NaN in a backward pass is NaN.
         return tuple(direction.gates(zero_where_padded(keep, x)) for direction in self.layers[0])
 
-    def share(self, x: Float[Array, "T D"], at: int) -> tuple[Float[Array, "T G"], ...]:
+    def partial_gates(self, x: Float[Array, "T D"], at: int) -> tuple[Float[Array, "T G"], ...]:
         """Return what input columns from index `at` on add to the result of `gates`, for each direction."""
-        return tuple(direction.share(x, at) for direction in self.layers[0])
+        return tuple(direction.partial_gates(x, at) for direction in self.layers[0])
 
     def run(
         self,

@@ -1,4 +1,4 @@
-"""The attention of recurrent states to a memory."""
+"""The attention of recurrent states to an encoded source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.observable import Observable
 from attnlab.ops.learned_score import LEARNED
-from attnlab.ops.mask import Full, KeyPadding, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full, KeyPadding, Mask
 from attnlab.ops.precision import accumulation_dtype, matmul, weighted_sum
 from attnlab.ops.score import additive, concat, hidden_scores
 
@@ -34,16 +34,16 @@ HALVES: dict[Callable, Callable] = {
 
 
 class RecurrentAttention(Observable):
-    """Attention of recurrent states s [T D] to a memory m [S M], by any mechanism: c_t = Σ_j a_tj m_j.
+    """Attention of recurrent states s [T D] to an encoded source m [S M], by any mechanism: c_t = Σ_j a_tj m_j.
 
-    With one head, the queries are the states and the keys are the memory vectors (Luong, Pham, Manning 2015), or m W_k
-    if their size differs from that of the states. With several heads, the queries are s W_q and the keys m W_k. The
-    values are the memory vectors, split among the heads. Values and outputs are not projected.
+    With one head, the queries are the states and the keys are the encoder's vectors (Luong, Pham, Manning 2015), or
+    m W_k if their size differs from that of the states. With several heads, the queries are s W_q and the keys m W_k.
+    The values are the encoder's vectors, split among the heads. Values and outputs are not projected.
 
     Args:
         key: Key for the initial parameters.
         width: Size D of the states.
-        memory: Size M of the memory vectors.
+        encoder_size: Size M of the encoder's vectors.
         heads: Number of heads; must divide `width`.
         mechanism: The attention mechanism.
 
@@ -51,16 +51,16 @@ class RecurrentAttention(Observable):
         ValueError: `heads` does not divide `width`.
     """
 
-    def __init__(self, key: PRNGKeyArray, width: int, memory: int, heads: int, mechanism: Mechanism):
+    def __init__(self, key: PRNGKeyArray, width: int, encoder_size: int, heads: int, mechanism: Mechanism):
         check_heads(width, heads, heads)
         self.heads, self.mechanism = heads, mechanism
-        self.sizes = size, values = width // heads, memory // heads
+        self.sizes = size, values = width // heads, encoder_size // heads
         plain = lambda name, inputs, outputs: Dense(fold_key(key, name), inputs, outputs, bias=False)
         self.q = plain("q", width, width) if heads > 1 else None
-        self.k = plain("k", memory, width) if heads > 1 or memory != width else None
+        self.k = plain("k", encoder_size, width) if heads > 1 or encoder_size != width else None
         self.tokens = nnx.Dict(
             {
-                name: Dense(fold_key(key, name), memory, heads * math.prod(shape_of(shape, size, values)))
+                name: Dense(fold_key(key, name), encoder_size, heads * math.prod(shape_of(shape, size, values)))
                 for name, shape in mechanism.tokens.items()
             }
         )
@@ -72,16 +72,16 @@ class RecurrentAttention(Observable):
         )
         self.learned = init_learned(mechanism, key, size, values, heads)
 
-    def keys_values(self, memory: Float[Array, "S M"]) -> dict[str, Array]:
-        """Return "k", "v" and the mechanism's extra inputs by name, each [S H ...], for `read` and `ready`."""
+    def keys_values(self, encoded: Float[Array, "S M"]) -> dict[str, Array]:
+        """Return "k", "v" and the mechanism's extra inputs by name, each [S H ...]."""
         size, values = self.sizes
-        flat = {"k": memory if self.k is None else self.k(memory), "v": memory}
-        flat |= {name: dense(memory) for name, dense in self.tokens.items()}
+        flat = {"k": encoded if self.k is None else self.k(encoded), "v": encoded}
+        flat |= {name: dense(encoded) for name, dense in self.tokens.items()}
         shapes = {"k": (size,), "v": (values,)}
         shapes |= {name: shape_of(shape, size, values) for name, shape in self.mechanism.tokens.items()}
-        return {name: x.reshape(memory.shape[0], self.heads, *shapes[name]) for name, x in flat.items()}
+        return {name: x.reshape(encoded.shape[0], self.heads, *shapes[name]) for name, x in flat.items()}
 
-    def ready(self, known: dict[str, Array]) -> dict[str, Array]:
+    def precompute_keys(self, known: dict[str, Array]) -> dict[str, Array]:
         """Return the result of `keys_values` for `step`, with the work on the keys that every step would repeat.
 
         With additive and concat scores, k becomes k W_k. With others, nothing changes.
@@ -109,13 +109,13 @@ class RecurrentAttention(Observable):
         return self._by_heads(self._attend, x, known, mask, {"i": np.arange(len(x), dtype=np.int32)})
 
     def step(
-        self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[Places, " S"], i: Int[Places, ""]
+        self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[ArrayOrNumpy, " S"], i: Int[ArrayOrNumpy, ""]
     ) -> tuple[Float[Array, " M"], Array | None]:
         """Attend from one state.
 
         Args:
             x: The state.
-            known: The result of `ready`.
+            known: The result of `precompute_keys`.
             keep: Which keys are not padding.
             i: Position of the state.
 
@@ -133,7 +133,7 @@ class RecurrentAttention(Observable):
         return y, self.observed(self.mechanism, q, k, mask, **places, **extra)
 
     def _weigh(self, q, k, v, mask: Mask, places: dict, extra: dict) -> tuple[Array, Array | None]:
-        """Return the output and the observation of one head for one query, given keys from `ready`."""
+        """Return the output and the observation of one head for one query, given keys from `precompute_keys`."""
         mechanism, i, j = self.mechanism, places["i"], np.arange(k.shape[0], dtype=np.int32)
         assert isinstance(mechanism, Pairwise)  # otherwise `step` calls `_attend`
         if (score := self._sum) is not None:

@@ -8,7 +8,7 @@ import jax
 from attnlab.ops import oldest
 
 # Check the version before importing anything that an older jax may lack.
-oldest.require(jax.__version_info__)
+oldest.check_jax_version(jax.__version_info__)
 
 # isort: split
 from attnlab.ops import feature, layer, linear, mask, position, score, softmax  # noqa: E402

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from attnlab.ops.linear import Visibility
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.split import split_chunks
 from attnlab.ops.token_block import TokenBlock
 
@@ -22,7 +22,7 @@ def chunk_size(size: int, T: int) -> int:
     return max(1, min(size, T))
 
 
-def sum_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> PyTree:
+def sum_chunks(f: Callable, columns: tuple[Shaped[ArrayOrNumpy, "T ..."], ...], size: int) -> PyTree:
     """Returns Σ f(*columns) over chunks of at most `size` rows.
 
     The gradient recomputes f for each chunk.
@@ -44,7 +44,7 @@ def sum_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: 
     return jax.lax.scan(add, empty, chunks)[0]
 
 
-def map_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Shaped[Array, "T ..."]:
+def map_chunks(f: Callable, columns: tuple[Shaped[ArrayOrNumpy, "T ..."], ...], size: int) -> Shaped[Array, "T ..."]:
     """Returns f(*columns), computed in chunks of at most `size` rows.
 
     The gradient recomputes f for each chunk.
@@ -64,7 +64,9 @@ def map_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: 
     return results.reshape(-1, *results.shape[2:])[: len(columns[0])]
 
 
-def _alike(columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> tuple[Shaped[Places, "N C ..."], ...]:
+def _alike(
+    columns: tuple[Shaped[ArrayOrNumpy, "T ..."], ...], size: int
+) -> tuple[Shaped[ArrayOrNumpy, "N C ..."], ...]:
     """Splits columns into as few equal chunks of at most `size` rows as possible, with little padding."""
     T = len(columns[0])
     return tuple(split_chunks(x, math.ceil(T / math.ceil(T / size))) for x in columns)

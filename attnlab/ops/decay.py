@@ -40,10 +40,10 @@ def causal(
       The outputs [T V] and the state after the tokens [K V].
     """
     fade = apply_weights(log_gates, block.keep[:, None])
-    return chunks.scan_chunks(_absorb, state, (q, k, v, fade), block, size)
+    return chunks.scan_chunks(_update_chunks, state, (q, k, v, fade), block, size)
 
 
-def _absorb(state, columns, visible: Visibility):
+def _update_chunks(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the recurrence of states is sequential."""
     q, k, v, log_gates = columns
     parts = dyadic_sums(log_gates)

@@ -48,10 +48,10 @@ def causal(
       The outputs [T V] and the state after the tokens [K V].
     """
     v, erased, fade = (apply_weights(x, block.keep[:, None]) for x in (v, erased, log_gates))
-    return chunks.scan_chunks(_absorb, state, (q, k, v, erased, fade), block, size)
+    return chunks.scan_chunks(_update_chunks, state, (q, k, v, erased, fade), block, size)
 
 
-def _absorb(state, columns, visible: Visibility):
+def _update_chunks(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the products with the state are sequential."""
     q, k, v, erased, log_gates = columns
     parts = dyadic_sums(log_gates)

@@ -48,10 +48,10 @@ def causal(
     """
     k, b, c, fade = (apply_weights(x, block.keep[:, None]) for x in (k, b, c, log_gates))
     # The state before token t, read with c, is the state decayed up to t, read with c / a.
-    return chunks.scan_chunks(_absorb, state, (q, k, v, b, c * jnp.exp(-fade), fade), block, size)
+    return chunks.scan_chunks(_update_chunks, state, (q, k, v, b, c * jnp.exp(-fade), fade), block, size)
 
 
-def _absorb(state, columns, visible: Visibility):
+def _update_chunks(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the products with the state are sequential."""
     q, k, v, b, c, log_gates = columns
     parts = dyadic_sums(log_gates)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from attnlab.ops.learned_score import Scores
-from attnlab.ops.mask import EdgeList, Places
+from attnlab.ops.mask import ArrayOrNumpy, EdgeList
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import gat
 from attnlab.ops.tree import pytree, static
@@ -26,9 +26,9 @@ from attnlab.ops.tree import pytree, static
 class EdgeIndex:
     """The rows that the edges of a graph join. An edge with t = T or s = S is padding."""
 
-    t: Int[Places, " E"]
+    t: Int[ArrayOrNumpy, " E"]
     """Row of each edge's query [E]."""
-    s: Int[Places, " E"]
+    s: Int[ArrayOrNumpy, " E"]
     """Row of each edge's key [E]."""
     T: int = static()
     """Number of queries."""
@@ -36,7 +36,7 @@ class EdgeIndex:
     """Number of keys."""
 
     @property
-    def valid(self) -> Bool[Places, " E"]:
+    def valid(self) -> Bool[ArrayOrNumpy, " E"]:
         """Which entries are edges, not padding [E]."""
         return (self.t < self.T) & (self.s < self.S)
 
@@ -45,12 +45,12 @@ class EdgeIndex:
         marked = lambda n, at: jnp.zeros(n, bool).at[at].max(self.valid, mode="drop")
         return marked(self.T, self.t), marked(self.S, self.s)
 
-    def restricted(self, chosen: Bool[Places, " E"]) -> EdgeIndex:
+    def restricted(self, chosen: Bool[ArrayOrNumpy, " E"]) -> EdgeIndex:
         """Returns the index with the edges that are not chosen turned into padding."""
         return replace(self, t=jnp.where(chosen, self.t, self.T), s=jnp.where(chosen, self.s, self.S))
 
 
-def from_edge_list(mask: EdgeList, i: Int[Places, " T"], j: Int[Places, " S"]) -> EdgeIndex | None:
+def from_edge_list(mask: EdgeList, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> EdgeIndex | None:
     """Returns the rows of a call that the edges of a mask join.
 
     Args:
@@ -67,7 +67,7 @@ def from_edge_list(mask: EdgeList, i: Int[Places, " T"], j: Int[Places, " S"]) -
     return None if found is None else EdgeIndex(*found, len(i), len(j))
 
 
-def gather(x: Shaped[Array, "N ..."], rows: Int[Places, " E"]) -> Shaped[Array, "E ..."]:
+def gather(x: Shaped[Array, "N ..."], rows: Int[ArrayOrNumpy, " E"]) -> Shaped[Array, "E ..."]:
     """Returns the rows of x at the given indices; zero for padding.
 
     Padding takes nothing from x and gives it no gradient.
@@ -86,12 +86,12 @@ def max_per_query(x: Float[Array, " E"], ends: EdgeIndex) -> Float[Array, " T"]:
 
 
 def edge_scores(
-    function: Callable[..., Shaped[Places, "T S"]],
+    function: Callable[..., Shaped[ArrayOrNumpy, "T S"]],
     q: Float[Array, "T K"],
     k: Float[Array, "S K"],
     ends: EdgeIndex,
-    i: Int[Places, " T"],
-    j: Int[Places, " S"],
+    i: Int[ArrayOrNumpy, " T"],
+    j: Int[ArrayOrNumpy, " S"],
 ) -> Shaped[Array, " E"]:
     """Evaluates a score or mask function at the edges only, as if each edge were a call of one query and one key.
 

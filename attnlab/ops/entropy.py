@@ -29,7 +29,7 @@ def cross_entropy(
     w: Float[Array, "D vocabulary"],
     b: Float[Array, " vocabulary"] | None,
     target: Int[Array, " N"],
-    share: Float[Array, " N"],
+    weights: Float[Array, " N"],
     smoothing: float = 0.0,
 ) -> Entropy:
     """Returns Σ_n share_n nats_n of the scores s = x w + b, where nats_n = log Σ exp s_n − s_n[target_n].
@@ -43,19 +43,19 @@ def cross_entropy(
       w: weights of the linear map [D vocabulary].
       b: bias [vocabulary], or None.
       target: index of the correct symbol of each row [N], below the size of the vocabulary.
-      share: weight of each row [N]. A row with weight 0 is replaced by zeros, so it need not be finite.
+      weights: weight of each row [N]. A row with weight 0 is replaced by zeros, so it need not be finite.
       smoothing: share of the target that is spread evenly over all symbols (Szegedy et al. 2016, section 7). Defaults
         to 0.
 
     Returns:
       An `Entropy`, in float32 at least.
     """
-    return _sweep(x, w, b, target, share, smoothing, slopes=False)[0]
+    return _sweep(x, w, b, target, weights, smoothing, slopes=False)[0]
 
 
-def _forward(x, w, b, target, share, smoothing):
+def _forward(x, w, b, target, weights, smoothing):
     """The forward rule: the residuals are the gradients for a cotangent of one."""
-    return _sweep(x, w, b, target, share, smoothing, slopes=True)
+    return _sweep(x, w, b, target, weights, smoothing, slopes=True)
 
 
 def _backward(smoothing, slopes, given):
@@ -66,7 +66,7 @@ def _backward(smoothing, slopes, given):
 cross_entropy.defvjp(_forward, _backward)
 
 
-def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, tuple[Array | None, ...] | None]:
+def _sweep(x, w, b, target, weights, smoothing, slopes: bool) -> tuple[Entropy, tuple[Array | None, ...] | None]:
     """Returns the entropy and, if `slopes`, the gradients of its loss with respect to x, w and b."""
     (N, D), V, dtype = x.shape, w.shape[1], accumulation_dtype(x.dtype)
     blocks = max(1, min(N, -(-N * V // AT_ONCE)))
@@ -74,14 +74,14 @@ def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, tu
     # Row n goes into block n mod `blocks`. Each block thus has rows of all examples, on whichever device they are.
     each = lambda a: jnp.pad(a, [(0, rows * blocks - N), *[(0, 0)] * (a.ndim - 1)]).reshape(rows, blocks, *a.shape[1:])
     together = lambda a: jnp.moveaxis(a, 0, 1).reshape(rows * blocks, *a.shape[2:])[:N]
-    share = share.astype(dtype)
-    x = jnp.where((share == 0)[:, None], jnp.zeros_like(x), x)
-    apart = jax.tree.map(lambda a: jnp.moveaxis(each(a), 1, 0), (x, target, share))
+    weights = weights.astype(dtype)
+    x = jnp.where((weights == 0)[:, None], jnp.zeros_like(x), x)
+    apart = jax.tree.map(lambda a: jnp.moveaxis(each(a), 1, 0), (x, target, weights))
     matrix = w.astype(x.dtype)
     back = matrix.T if slopes else None
 
     def block(sums, here):
-        x, target, share = here
+        x, target, weights = here
         s = matmul(x, matrix) if b is None else matmul(x, matrix) + b.astype(dtype)[None, :]
         picked = jnp.take_along_axis(s, target[:, None], axis=1)[:, 0]
         top = s.max(axis=1)
@@ -92,12 +92,12 @@ def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, tu
         if smoothing:
             nats = (1 - smoothing) * nats + smoothing * (level - s.mean(axis=1))
         # If all symbols have the same score, every power is 1 and the total is V. Such a row does not count as right.
-        found = Entropy((share * nats).sum(), nats, (picked >= top) & (total < V))
+        found = Entropy((weights * nats).sum(), nats, (picked >= top) & (total < V))
         if back is None:
             return sums, (found, None)
         own = jnp.arange(V, dtype=target.dtype)[None, :] == target[:, None]
         aim = jnp.where(own, 1 - smoothing + smoothing / V, smoothing / V).astype(dtype)
-        slope = (powers * (share / total)[:, None] - aim * share[:, None]).astype(x.dtype)
+        slope = (powers * (weights / total)[:, None] - aim * weights[:, None]).astype(x.dtype)
         # The first factor of the product is transposed. So x comes first, which is smaller than the slope.
         dw = jax.lax.dot_general(x, slope, (((0,), (0,)), ((), ())), preferred_element_type=dtype)
         new = dw if b is None else (dw, slope.sum(axis=0, dtype=dtype))

@@ -57,10 +57,10 @@ def causal(
       The outputs [T V] and the state after the tokens.
     """
     fade = apply_weights(log_gates, block.keep[:, None])
-    return chunks.scan_chunks(_absorb, state, (q, k, append_ones(v), fade, log_writes), block, size)
+    return chunks.scan_chunks(_update_chunks, state, (q, k, append_ones(v), fade, log_writes), block, size)
 
 
-def _absorb(state, columns, visible: Visibility):
+def _update_chunks(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the recurrence of states is sequential."""
     q, k, v, log_gates, log_writes = columns
     C = q.shape[1]

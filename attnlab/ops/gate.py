@@ -19,7 +19,7 @@ def log_sigmoid(raw: Float[Array, "T G"], temperature: float) -> Float[Array, "T
     return jax.nn.log_sigmoid(raw) / temperature
 
 
-def step(raw: Float[Array, "T G"], shift: Float[Array, " G"]) -> Float[Array, "T G"]:
+def step_size(raw: Float[Array, "T G"], shift: Float[Array, " G"]) -> Float[Array, "T G"]:
     """Returns softplus(raw + shift), the size of each token's time step (Gu and Dao 2023, section 3.6).
 
     Args:
@@ -32,17 +32,17 @@ def step(raw: Float[Array, "T G"], shift: Float[Array, " G"]) -> Float[Array, "T
     return jax.nn.softplus(raw + shift[None, :])
 
 
-def log_decay(step: Float[Array, "T G"], rate: Float[Array, ""]) -> Float[Array, "T G"]:
-    """Returns log exp(−e^rate · step), the logarithm of the decay over a time step (Dao and Gu 2024, section 7).
+def log_decay(dt: Float[Array, "T G"], rate: Float[Array, ""]) -> Float[Array, "T G"]:
+    """Returns log exp(−e^rate · dt), the logarithm of the decay over a time step (Dao and Gu 2024, section 7).
 
     Args:
-      step: step sizes [T G].
+      dt: step sizes [T G].
       rate: logarithm of the rate, a scalar.
 
     Returns:
       Logarithms of the gates [T G].
     """
-    return -jnp.exp(rate) * step
+    return -jnp.exp(rate) * dt
 
 
 def heavy_tail(raw: Float[Array, "T G"]) -> Float[Array, "T G"]:
@@ -70,7 +70,7 @@ def initial(key: Array, shape: tuple[int, ...] = (), slowest: float = 1.0) -> di
       slowest: the smallest rate. Defaults to 1. A rate of 0, whose logarithm is −∞, is never drawn.
 
     Returns:
-      {"rate": logarithm of the rate, a scalar; "shift": the offset for `step`, of the given shape}, in float32.
+      {"rate": logarithm of the rate, a scalar; "shift": the offset for `step_size`, of the given shape}, in float32.
     """
     one, other = jax.random.split(key)
     steps = jnp.exp(jax.random.uniform(other, shape, jnp.float32, np.log(1e-3), np.log(0.1)))

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 class GateSums(NamedTuple):
@@ -60,7 +60,7 @@ def gated_scores(
     rows: tuple[Float[Array, "N C K"], ...],
     k: Float[Array, "N C K"],
     sums: list[GateSums],
-    pairs: Bool[Places, "#N C C"],
+    pairs: Bool[ArrayOrNumpy, "#N C C"],
 ) -> tuple[Float[Array, "N C C"], ...]:
     """Returns Σ_κ q_tκ k_sκ a_{s+1,κ} … a_tκ for the pairs s ≤ t of each chunk that may meet.
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import accumulation_dtype, matmul
 
 
@@ -28,7 +28,7 @@ class KeyBlocks:
     """Block of each key [S]."""
 
     @classmethod
-    def of(cls, i: Int[Places, " T"], j: Int[Places, " S"], size: int) -> KeyBlocks:
+    def of(cls, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"], size: int) -> KeyBlocks:
         """Returns the blocks of keys at positions j, for queries at positions i.
 
         Raises:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.score import PLAIN, additive, concat, cosine, dot, gat, general, location, soft_cap
 from attnlab.ops.tree import pytree
 
@@ -48,7 +48,7 @@ LEARNED: dict[Callable, dict[str, tuple[tuple, Callable]]] = {
     concat: {"w": ((2, "K", "K"), _normal), "u": (("K",), _normal)},
     location: {"w": (("K", "length"), _normal)},
     gat: {"a": ((2, "K"), _rows)},
-    cosine: {"heat": ((), _ten)},
+    cosine: {"log_scale": ((), _ten)},
 }
 
 
@@ -120,7 +120,7 @@ class Scores:
     """The bound of `attnlab.ops.score.soft_cap`, or None for no bound."""
 
     def __call__(
-        self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]
+        self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
     ) -> Float[Array, "T S"]:
         """Returns the scores [T S] of queries q at positions i and keys k at positions j."""
         scores = self._placed(q, k, j) if is_length_bound(self.score) else self.score(q, k, **self.learned)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Shaped
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import divide, matmul
 
 # Scale of an empty sum. It is below any other scale, and finite, so that the difference of two is not NaN.
@@ -56,17 +56,17 @@ class Visibility(NamedTuple):
     Each field is boolean, or holds weights that are multiplied in.
     """
 
-    pairs: Shaped[Places, "T T"]
+    pairs: Shaped[ArrayOrNumpy, "T T"]
     """Whether token t sees token j of the same block [T T]."""
-    state_visible: Shaped[Places, " T"]
+    state_visible: Shaped[ArrayOrNumpy, " T"]
     """Whether token t sees the state before the block [T]."""
-    enters_state: Shaped[Places, " T"]
+    enters_state: Shaped[ArrayOrNumpy, " T"]
     """Whether token t is part of the state after the block [T]."""
-    state_survives: Shaped[Places, ""]
+    state_survives: Shaped[ArrayOrNumpy, ""]
     """Whether the old state is part of the new one, a scalar."""
 
 
-def relative_decay(scale: Float[Array, " S"], allowed: Bool[Places, "T S"]) -> Float[Array, "T S"]:
+def relative_decay(scale: Float[Array, " S"], allowed: Bool[ArrayOrNumpy, "T S"]) -> Float[Array, "T S"]:
     """Returns e^{scale_j} divided by the largest that each query may see; zero for pairs that are not allowed.
 
     Args:
@@ -115,7 +115,7 @@ def _faded(allowed, logarithm):
     return jnp.exp(logarithm if _all(allowed) else jnp.where(allowed, logarithm, -jnp.inf))
 
 
-def _all(weights: Shaped[Places, "..."]) -> bool:
+def _all(weights: Shaped[ArrayOrNumpy, "..."]) -> bool:
     """Returns whether all weights are known to be True at trace time."""
     return isinstance(weights, np.ndarray) and weights.dtype == bool and bool(weights.all())
 
@@ -125,10 +125,10 @@ def chunk(
     q: Float[Array, "T M"],
     k: Float[Array, "T M"],
     v: Float[Array, "T V"],
-    pairs: Shaped[Places, "T T"],
-    state_visible: Shaped[Places, " T"],
-    enters_state: Shaped[Places, " T"],
-    state_survives: Shaped[Places, ""],
+    pairs: Shaped[ArrayOrNumpy, "T T"],
+    state_visible: Shaped[ArrayOrNumpy, " T"],
+    enters_state: Shaped[ArrayOrNumpy, " T"],
+    state_survives: Shaped[ArrayOrNumpy, ""],
     products: Float[Array, "T T"] | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, "M V"]]:
     """Computes one block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
@@ -157,7 +157,7 @@ def chunk(
     return y, apply_weights(state, state_survives) + sum_outer_products(apply_weights(k, enters_state[:, None]), v)
 
 
-def apply_weights(x: Float[Array, "..."], weights: Shaped[Places, "..."]) -> Float[Array, "..."]:
+def apply_weights(x: Float[Array, "..."], weights: Shaped[ArrayOrNumpy, "..."]) -> Float[Array, "..."]:
     """Multiplies x by weights that broadcast; for boolean weights, sets x to zero where they are False."""
     if _all(weights):
         return x

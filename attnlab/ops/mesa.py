@@ -45,30 +45,30 @@ def causal(
     fade, beta = (apply_weights(x, block.keep[:, None]) for x in (log_gates, beta))
     ridge = ridge.astype(state.dtype)
 
-    def absorb(state, columns, reach: Visibility):
+    def update_chunks(state, columns, visible: Visibility):
         q, k, both, log_gates, beta = columns
         N, C, K = q.shape
         parts = dyadic_sums(log_gates)
         sums = chunk_sums(parts, C)
         written = beta * k
-        new = jnp.swapaxes(gated_keys(written, sums, reach), 1, 2) @ both
+        new = jnp.swapaxes(gated_keys(written, sums, visible), 1, 2) @ both
 
         def advance(state, here):
             keep, new = here
             return keep * state + new, state
 
-        state, before = jax.lax.scan(advance, state, (chunk_decay(sums, reach), new))
-        near = jnp.where(reach.pairs, jnp.exp(by_tokens(parts)[:, :C, :C]), 0)
-        visible = apply_weights(jnp.exp(sums.from_start), reach.state_visible[:, :, None])
+        state, before = jax.lax.scan(advance, state, (chunk_decay(sums, visible), new))
+        near = jnp.where(visible.pairs, jnp.exp(by_tokens(parts)[:, :C, :C]), 0)
+        faded = apply_weights(jnp.exp(sums.from_start), visible.state_visible[:, :, None])
         products = (written[:, :, :, None] * both[:, :, None, :]).reshape(N, C, -1)
         # The state at every token: the sums within the chunk, and the state before it.
-        states = (near @ products).reshape(N, C, K, -1) + visible[:, :, :, None] * before[:, None]
+        states = (near @ products).reshape(N, C, K, -1) + faded[:, :, :, None] * before[:, None]
         H, G = states[..., :K] + jnp.diag(ridge)[None, None], states[..., K:]
         x = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(H), True), q[..., None])
         return jnp.sum(x * G, axis=2), state
 
     return chunks.scan_chunks(
-        absorb, state, (q, k, jnp.concatenate([k, v.astype(k.dtype)], axis=1), fade, beta), block, size
+        update_chunks, state, (q, k, jnp.concatenate([k, v.astype(k.dtype)], axis=1), fade, beta), block, size
     )
 
 

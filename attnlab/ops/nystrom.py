@@ -3,12 +3,12 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.order import by_position, ranks
 from attnlab.ops.precision import accumulation_dtype, divide, matmul
 
 
-def segments(keep: Bool[Places, " T"], place: Int[Places, " T"], count: int) -> Int[Array, " T"]:
+def segments(keep: Bool[ArrayOrNumpy, " T"], place: Int[ArrayOrNumpy, " T"], count: int) -> Int[Array, " T"]:
     """Assigns the kept tokens to `count` segments of consecutive tokens, in the order of their positions.
 
     Of n kept tokens, the one of rank r is in segment ⌊r·min(count, n)/n⌋. So lengths differ by at most one token. If

@@ -9,13 +9,13 @@ class OldJaxError(ImportError):
     exit_code = 2
 
 
-def require(installed: tuple[int, ...]) -> None:
+def check_jax_version(installed: tuple[int, ...]) -> None:
     """Checks the version of jax.
 
     Raises:
       OldJaxError: if the version is older than `OLDEST`.
 
-    >>> require((0, 10, 2))
+    >>> check_jax_version((0, 10, 2))
     """
     if installed < OLDEST:
         oldest, found = (".".join(map(str, version)) for version in (OLDEST, installed))

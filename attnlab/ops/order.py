@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
-def by_position(keep: Bool[Places, " T"], place: Int[Places, " T"]) -> Int[Array, " T"]:
+def by_position(keep: Bool[ArrayOrNumpy, " T"], place: Int[ArrayOrNumpy, " T"]) -> Int[Array, " T"]:
     """Returns the indices of the kept tokens in the order of their positions, followed by those of the others.
 
     Tokens with equal positions keep their order.

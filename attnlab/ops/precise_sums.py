@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 class PreciseSums(NamedTuple):
@@ -19,7 +19,7 @@ class PreciseSums(NamedTuple):
     low: Float[Array, " T"]
     """What rounding left out [T]."""
 
-    def difference(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> Float[Array, "T S"]:
+    def difference(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> Float[Array, "T S"]:
         """Returns the sums up to and including each i, minus those of each j: the sum of the terms between them."""
         return (self.high[i][:, None] - self.high[j][None, :]) + (self.low[i][:, None] - self.low[j][None, :])
 

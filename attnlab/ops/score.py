@@ -138,27 +138,27 @@ def location(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K 
     return matmul(q, w[:, :S])
 
 
-def cosine(q: Float[Array, "T K"], k: Float[Array, "S K"], heat: Float[Array, ""]) -> Float[Array, "T S"]:
-    """Scaled cosine, exp(heat)·(q·k) / (‖q‖‖k‖), with a factor of at most 100 (Liu et al. 2022, eq. 2).
+def cosine(q: Float[Array, "T K"], k: Float[Array, "S K"], log_scale: Float[Array, ""]) -> Float[Array, "T S"]:
+    """Scaled cosine, exp(log_scale)·(q·k) / (‖q‖‖k‖), with a factor of at most 100 (Liu et al. 2022, eq. 2).
 
-    In the paper's notation, 1/τ = exp(heat). The factor is learned because a plain cosine lies in −1 … 1, where a
+    In the paper's notation, 1/τ = exp(log_scale). The factor is learned because a plain cosine lies in −1 … 1, where a
     softmax over many keys is almost uniform. As an exponential it stays positive.
 
     Args:
       q: queries [T K].
       k: keys [S K].
-      heat: logarithm of the factor, a scalar.
+      log_scale: logarithm of the factor, a scalar.
 
     Returns:
       Scores [T S].
     """
-    return dot(*_directions(q, k, heat))
+    return dot(*_directions(q, k, log_scale))
 
 
-def _directions(q, k, heat):
+def _directions(q, k, log_scale):
     """Returns scaled unit queries and unit keys, whose dot product is `cosine`."""
-    q, k, heat = _wide(q, k, heat)
-    return l2_normalize(q) * jnp.exp(jnp.minimum(heat, math.log(100.0))), l2_normalize(k)
+    q, k, log_scale = _wide(q, k, log_scale)
+    return l2_normalize(q) * jnp.exp(jnp.minimum(log_scale, math.log(100.0))), l2_normalize(k)
 
 
 SCORES: dict[str, Callable] = Registry("SCORES")

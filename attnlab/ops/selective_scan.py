@@ -20,7 +20,7 @@ def causal(
     q: Float[Array, "T K"],
     k: Float[Array, "T K"],
     v: Float[Array, "T V"],
-    step: Float[Array, "T V"],
+    dt: Float[Array, "T V"],
     rate: Float[Array, "K V"],
     block: TokenBlock,
     size: int,
@@ -32,7 +32,7 @@ def causal(
       q: queries [T K].
       k: keys [T K].
       v: values [T V].
-      step: size of each token's time step, per value channel [T V]. The gates are e^(−rate · step).
+      dt: size of each token's time step, per value channel [T V]. The gates are e^(−rate · dt).
       rate: rates of decay [K V].
       block: the `TokenBlock` of the tokens: their positions, segments and padding.
       size: tokens per chunk, whose states are held at once.
@@ -45,11 +45,11 @@ def causal(
 
     @partial(jax.checkpoint, prevent_cse=False)
     def advance(state, here):
-        (q, k, v, step), block = here
+        (q, k, v, dt), block = here
         keep, run = jnp.asarray(block.keep), jnp.asarray(block.run)
         begins = run != jnp.append(block.before, run[:-1])
         # Padding neither decays nor writes. The first token of a segment forgets everything.
-        gates = jnp.exp(jnp.where(keep[:, None, None], -step[:, None, :] * rate[None], 0))
+        gates = jnp.exp(jnp.where(keep[:, None, None], -dt[:, None, :] * rate[None], 0))
         gates = jnp.where(begins[:, None, None], 0, gates)
         new = jnp.where(keep[:, None, None], k[:, :, None] * v[:, None, :], 0)
         first = gates[0] * state + new[0]
@@ -57,7 +57,7 @@ def causal(
         states = jax.lax.associative_scan(join, (gates, new.at[0].set(first)))[1]
         return states[-1], jnp.einsum("tk,tkv->tv", q, states)
 
-    columns = tuple(split_chunks(x.astype(state.dtype), size) for x in (q, k, v, step))
+    columns = tuple(split_chunks(x.astype(state.dtype), size) for x in (q, k, v, dt))
     state, y = jax.lax.scan(advance, state, (columns, block.cut(size)))
     return y.reshape(-1, v.shape[1])[:T], state
 

@@ -39,26 +39,26 @@ def causal(
       What is read from the slots [T M], and the state after the tokens [K M].
     """
     fade = apply_weights(log_gates, block.keep[:, None])
-    return chunks.scan_chunks(_absorb, state, (q, k, written, fade), block, size)
+    return chunks.scan_chunks(_update_chunks, state, (q, k, written, fade), block, size)
 
 
-def _absorb(state, columns, reach: Visibility):
+def _update_chunks(state, columns, visible: Visibility):
     """Processes several chunks [N C …] at once; only the recurrence of states is sequential."""
     q, k, written, log_gates = columns
     C = q.shape[1]
     parts = dyadic_sums(log_gates)
     sums = chunk_sums(parts, C)
-    scores = jnp.where(reach.pairs, q @ jnp.swapaxes(k, 1, 2), 0)
-    new = jnp.swapaxes(apply_weights(k, reach.enters_state[:, :, None]), 1, 2) @ (written * jnp.exp(sums.to_end))
-    keep = apply_weights(jnp.exp(sums.from_start[:, -1:]), reach.state_survives[:, None, None])
+    scores = jnp.where(visible.pairs, q @ jnp.swapaxes(k, 1, 2), 0)
+    new = jnp.swapaxes(apply_weights(k, visible.enters_state[:, :, None]), 1, 2) @ (written * jnp.exp(sums.to_end))
+    keep = apply_weights(jnp.exp(sums.from_start[:, -1:]), visible.state_survives[:, None, None])
 
     def advance(state, here):
         keep, new = here
         return keep * state + new, state
 
     state, before = jax.lax.scan(advance, state, (keep, new))
-    visible = apply_weights(jnp.exp(sums.from_start), reach.state_visible[:, :, None])
-    return _near(scores, written, parts) + visible * (q @ before), state
+    faded = apply_weights(jnp.exp(sums.from_start), visible.state_visible[:, :, None])
+    return _near(scores, written, parts) + faded * (q @ before), state
 
 
 def _near(

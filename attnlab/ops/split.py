@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Shaped
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 def pad_to_multiple(
-    x: Shaped[Places, "T ..."], size: int, mode: Literal["constant", "edge"] = "constant"
-) -> Shaped[Places, "S ..."]:
+    x: Shaped[ArrayOrNumpy, "T ..."], size: int, mode: Literal["constant", "edge"] = "constant"
+) -> Shaped[ArrayOrNumpy, "S ..."]:
     """Appends rows up to a multiple of `size`.
 
     Args:
@@ -26,8 +26,8 @@ def pad_to_multiple(
 
 
 def split_chunks(
-    x: Shaped[Places, "T ..."], size: int, mode: Literal["constant", "edge"] = "constant"
-) -> Shaped[Places, "N C ..."]:
+    x: Shaped[ArrayOrNumpy, "T ..."], size: int, mode: Literal["constant", "edge"] = "constant"
+) -> Shaped[ArrayOrNumpy, "N C ..."]:
     """Splits rows into chunks of `size` rows, padded as by `pad_to_multiple`.
 
     Args:

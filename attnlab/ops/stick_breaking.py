@@ -38,7 +38,7 @@ def by_blocks(
 ) -> Float[Array, "T V"]:
     """Returns the output of a causal pass in memory linear in T, forward and backward.
 
-    A block of queries meets the blocks of keys from the last to the first, and holds the logarithm of what is left.
+    A block of queries attends to blocks of keys from the last to the first, and holds the logarithm of what is left.
 
     Args:
       q: queries [T K].

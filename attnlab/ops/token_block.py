@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from attnlab.ops.linear import Visibility
-from attnlab.ops.mask import Causal, KeyPadding, Mask, Places, QueryPadding, Segments
+from attnlab.ops.mask import ArrayOrNumpy, Causal, KeyPadding, Mask, QueryPadding, Segments
 from attnlab.ops.split import split_chunks
 from attnlab.ops.tree import pytree, static
 
@@ -23,13 +23,13 @@ class TokenBlock:
     of `cut` has a leading axis of N blocks.
     """
 
-    keep: Bool[Places, "*N T"]
+    keep: Bool[ArrayOrNumpy, "*N T"]
     """False for padding."""
-    i: Int[Places, "*N T"]
+    i: Int[ArrayOrNumpy, "*N T"]
     """Position of each token. Values at padding are arbitrary."""
-    run: Int[Places, "*N T"]
+    run: Int[ArrayOrNumpy, "*N T"]
     """Number of the run that each token belongs to."""
-    before: Int[Places, "*N"]
+    before: Int[ArrayOrNumpy, "*N"]
     """Number of the run that the state was in before the block."""
     plain: bool = static(default=False)
     """True if all tokens are kept and continue the run of the state.
@@ -51,22 +51,22 @@ class TokenBlock:
         return dense_mask(self.mask, order, order)
 
     @property
-    def positions(self) -> Int[Places, " T"]:
+    def positions(self) -> Int[ArrayOrNumpy, " T"]:
         """Position of each token, and 0 for padding, whose own value may even be negative."""
         return self.i if self.plain else jnp.where(self.keep, self.i, 0)
 
     @property
-    def state_visible(self) -> Bool[Places, " T"]:
+    def state_visible(self) -> Bool[ArrayOrNumpy, " T"]:
         """Tokens that see the state: those before the first change of segment."""
         return np.ones(self.keep.shape, bool) if self.plain else self.keep & (self.run == self.before)
 
     @property
-    def enters_state(self) -> Bool[Places, " T"]:
+    def enters_state(self) -> Bool[ArrayOrNumpy, " T"]:
         """Tokens that the next block can see: those of the last run."""
         return np.ones(self.keep.shape, bool) if self.plain else self.keep & (self.run == self.run[-1])
 
     @property
-    def state_survives(self) -> Bool[Places, ""]:
+    def state_survives(self) -> Bool[ArrayOrNumpy, ""]:
         """Whether the old state remains part of the new one, that is, whether no segment begins in the block."""
         return np.array(True) if self.plain else self.run[-1] == self.before
 
@@ -83,7 +83,7 @@ class TokenBlock:
         return TokenBlock(split_chunks(self.keep, size), split_chunks(self.i, size), run, before, self.plain)
 
 
-def dense_mask(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Array, "T S"]:
+def dense_mask(mask: Mask, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> Bool[Array, "T S"]:
     """Returns the mask as an array of all pairs.
 
     The array is computed at run time. As a constant it would be stored in the compiled program.

@@ -73,7 +73,7 @@ def test_counted_flops_grow_as_declared(name):
     Blocks are met whole where one of their pairs may, so that up to some 2.7 times the pairs that may are computed.
     """
     for T in (512, 8192):
-        mechanism = MECHANISMS[name].sized(T)
+        mechanism = MECHANISMS[name].with_length(T)
         for mask, block in (("full", None), ("causal", getattr(mechanism, "block", None))):
             try:
                 counted = cost.flops(by_heads(mechanism, mask), *inputs(mechanism, T, 1, 64))

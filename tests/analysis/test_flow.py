@@ -30,7 +30,7 @@ def test_the_variance_is_that_of_all_scores_of_a_layer_together():
 
 def test_without_scores_there_is_no_variance():
     shape = Tokens(9, 4)
-    config = Language(width=4, heads=1, layers=1, mechanism=MECHANISMS["synthesizer"].sized(4))
+    config = Language(width=4, heads=1, layers=1, mechanism=MECHANISMS["synthesizer"].with_length(4))
     tokens = np.array([[3, 4, 5, 6]], np.int32)
     assert np.isnan(variances(filled(config, shape), tokens, tokens > 0)["decoder"]).all()
 

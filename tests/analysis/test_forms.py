@@ -50,8 +50,8 @@ def test_a_missing_form_is_none_and_not_zero(right):
     found = forms.agreement(Mean(), T, 4, 6)
     assert set(found["causal"].values()) == set(found["extend"].values()) == {None}
     assert found["padding"]["attend, after"] < 1e-12
-    assert found["lifted"]["attend, vmap"] < 1e-12
-    assert found["lifted"]["causal, vmap"] is None
+    assert found["vmap/jit"]["attend, vmap"] < 1e-12
+    assert found["vmap/jit"]["causal, vmap"] is None
     assert right["padding"]["attend, after"] is None
     assert right["causal"]["attend"] < 1e-12
     assert {x for kind in forms.agreement(Mute(), T, 4, 6).values() for x in kind.values()} == {None}
@@ -87,6 +87,6 @@ def test_inputs_use_full_precision_and_fit_any_mechanism():
     chosen = inputs.rows(Mean(), (q, k, v, extra), slice(1, 3))
     assert chosen[1].shape == (2, 4)
     assert chosen[3]["w"].shape == (4,)
-    dirty = inputs.spoil(Mean(), (q, k, v, extra), np.arange(5) < 3)
+    dirty = inputs.fill_padding_with_nan(Mean(), (q, k, v, extra), np.arange(5) < 3)
     assert np.isnan(dirty[0][3:]).all()
     assert np.isfinite(dirty[0][:3]).all()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attnlab.analysis.map_statistics import attention_distance, distance, effective_rank, entropy, mean, most_entropy
+from attnlab.analysis.map_statistics import attention_distance, distance, effective_rank, entropy, max_entropy, mean
 
 NAN = np.nan
 MAPS = arrays(np.float64, (4, 6), elements=st.floats(0.0, 1.0))
@@ -44,7 +44,7 @@ def test_small_and_large_weights_have_an_entropy():
 
 @given(MAPS)
 def test_the_entropy_is_at_most_that_of_equal_weights(weights):
-    found, most = entropy(weights), most_entropy(weights > 0)
+    found, most = entropy(weights), max_entropy(weights > 0)
     both = ~np.isnan(found)
     np.testing.assert_array_equal(both, ~np.isnan(most))
     assert np.all(found[both] <= most[both] + 1e-9)
@@ -53,8 +53,8 @@ def test_the_entropy_is_at_most_that_of_equal_weights(weights):
 
 def test_the_largest_entropy_and_rank_under_a_mask():
     allowed = np.tril(np.ones((3, 3), bool))
-    np.testing.assert_allclose(most_entropy(allowed), [0, np.log(2), np.log(3)])
-    assert np.isnan(most_entropy(np.zeros((1, 3), bool))).all()
+    np.testing.assert_allclose(max_entropy(allowed), [0, np.log(2), np.log(3)])
+    assert np.isnan(max_entropy(np.zeros((1, 3), bool))).all()
 
 
 def test_the_reach_of_a_row():

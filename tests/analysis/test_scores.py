@@ -102,7 +102,7 @@ def test_masked_scores_are_minus_infinity():
 
 
 def test_a_mechanism_without_keys_has_no_scores():
-    mechanism = MECHANISMS["synthesizer"].sized(4)
+    mechanism = MECHANISMS["synthesizer"].with_length(4)
     q, k, _, extra = inputs(mechanism, 4)
     found = look(mechanism, q, k, Causal(), **extra)
     np.testing.assert_array_equal(np.isnan(found), np.tril(np.ones((4, 4), bool)))

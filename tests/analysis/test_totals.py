@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.analysis.maps import attention_maps
-from attnlab.analysis.totals import has_denominator, totals, undivided_weights
+from attnlab.analysis.totals import denominators, has_denominator, undivided_weights
 from attnlab.mechanisms import Linear, ShortConvolution, Softmax, weights
 from attnlab.mechanisms.position_state import initial_block
 from attnlab.mechanisms.window import Local
@@ -44,7 +44,7 @@ def test_weights_of_mechanisms_without_denominator_are_unchanged(mechanism):
 def test_denominators_of_every_attention_that_divides():
     config = Transformer(width=8, heads=2, layers=2, mechanism=Linear(), cross=Softmax())
     model = filled(config, PAIRS)
-    found = totals(config, model, *PAIR)
+    found = denominators(config, model, *PAIR)
     assert {name: seen.shape for name, seen in found.items()} == {"encoder": (2, 2, 6), "decoder": (2, 2, 5)}
     # elu + 1 is above zero: so are its sums, wherever there is a key.
     assert (np.asarray(found["encoder"])[:, :, :4] > 0).all()
@@ -73,4 +73,4 @@ def test_denominators_after_a_short_convolution():
 
 def test_a_model_without_denominators():
     config = Transformer(width=8, heads=2, layers=1)
-    assert totals(config, filled(config, PAIRS), *PAIR) == {}
+    assert denominators(config, filled(config, PAIRS), *PAIR) == {}

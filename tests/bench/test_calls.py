@@ -35,7 +35,7 @@ def test_an_unsupported_mask_has_no_program():
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_can_be_benchmarked(name):
-    mechanism = MECHANISMS[name].sized(16)
+    mechanism = MECHANISMS[name].with_length(16)
     given = inputs(mechanism, 16, 2, 8)
     answered = []
     for mask in ("full", "causal"):

@@ -17,7 +17,7 @@ FORMS = {
     "causal": {"attend": 0.0, "block 7": 4e-16},
     "extend": {"in 3 parts": 0.0},
     "padding": {"attend, after": None, "block 7, before": 1e-16},
-    "lifted": {"attend, vmap": None, "causal, vmap": 0.0},
+    "vmap/jit": {"attend, vmap": None, "causal, vmap": 0.0},
 }
 ERRORS = {
     "float32": {64: {"full": None, "causal": 1.2e-7}, 256: {"full": None, "causal": 3.4e-7}},
@@ -167,7 +167,7 @@ def test_only_json_is_on_standard_output(small, capfd):
     assert main(["parity", "--length", "8", "--json"]) == 0
     told = capfd.readouterr()
     assert json.loads(told.out)["mechanisms"]["mean"]["forms"]["causal"]["attend"] is None
-    assert "lifted" in told.err
+    assert "vmap/jit" in told.err
 
 
 @pytest.mark.parametrize(

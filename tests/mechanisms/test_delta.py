@@ -25,7 +25,7 @@ def recurrence(name, q, k, v, extra, keep=None, segment=None):
     beta = np.exp(-softplus(-extra["beta"]))
     gates = np.ones(k.shape)
     if name != "delta":
-        step = softplus(extra["step"] + extra["shift"])
+        step = softplus(extra["dt"] + extra["shift"])
         gates = gates * np.exp(-np.exp(extra["rate"]) * step.reshape(len(q), -1))
     y, state, before = np.zeros(v.shape), np.zeros((k.shape[1], v.shape[1])), None
     for t in range(len(q)):
@@ -104,14 +104,14 @@ def test_strength_one_returns_the_last_value_of_a_key():
 @gated
 def test_open_gates_equal_the_delta_rule(name):
     q, k, v, extra = inputs(MECHANISMS[name], 70)
-    y = causal(MECHANISMS[name], q, k, v, **extra | {"step": jnp.full_like(extra["step"], -1e4)})
+    y = causal(MECHANISMS[name], q, k, v, **extra | {"dt": jnp.full_like(extra["dt"], -1e4)})
     np.testing.assert_allclose(y, causal(MECHANISMS["delta"], q, k, v, beta=extra["beta"]), atol=1e-12)
 
 
 @pytest.mark.usefixtures("x64")
 def test_equal_gates_in_all_channels_equal_one_gate_per_token():
     q, k, v, extra = inputs(MECHANISMS["gated-delta"], 70)
-    every = {"step": jnp.tile(extra["step"][:, None], (1, K)), "shift": jnp.tile(extra["shift"], K)}
+    every = {"dt": jnp.tile(extra["dt"][:, None], (1, K)), "shift": jnp.tile(extra["shift"], K)}
     one = causal(MECHANISMS["gated-delta"], q, k, v, **extra)
     np.testing.assert_allclose(causal(MECHANISMS["kda"], q, k, v, **extra | every), one, atol=1e-12)
 
@@ -122,7 +122,7 @@ def test_decay_is_applied_before_erasing():
     _, _, v, extra = inputs(MECHANISMS["gated-delta"], 2)
     extra |= {"beta": jnp.array([1e4, 0.0]), "rate": jnp.log(jnp.log(2.0)), "shift": jnp.asarray(np.log(np.e - 1))}
     k = jnp.tile(jnp.eye(K)[:1], (2, 1))
-    y = causal(GatedDelta(scale_queries=False, epsilon=0.0), k, k, v, **extra | {"step": jnp.zeros(2)})
+    y = causal(GatedDelta(scale_queries=False, epsilon=0.0), k, k, v, **extra | {"dt": jnp.zeros(2)})
     # α = ½, β = ½: y_2 = (1 − ½) ½ v_1 + ½ v_2.
     np.testing.assert_allclose(y[1], 0.25 * v[0] + 0.5 * v[1], atol=1e-12)
 

@@ -39,14 +39,14 @@ def unit(x):
 
 def gated_delta_2(S, t, q, k, v, x):
     key = unit(k[t])
-    gates = np.exp(-np.exp(x["rate"]) * softplus(x["step"][t] + x["shift"]))
+    gates = np.exp(-np.exp(x["rate"]) * softplus(x["dt"][t] + x["shift"]))
     S = gates[:, None] * S
     S = S - np.outer(key, (sigmoid(x["erase"][t]) * key) @ S) + np.outer(key, sigmoid(x["write"][t]) * v[t])
     return S, unit(q[t]) / math.sqrt(K) @ S
 
 
 def delta_product(S, t, q, k, v, x):
-    S = np.exp(-np.exp(x["rate"]) * softplus(x["step"][t] + x["shift"])) * S
+    S = np.exp(-np.exp(x["rate"]) * softplus(x["dt"][t] + x["shift"])) * S
     for key, value, beta in zip([k[t], *x["more_keys"][t]], [v[t], *x["more_values"][t]], x["beta"][t], strict=True):
         key, beta = unit(key), 2 * sigmoid(beta)
         S = (np.eye(K) - beta * np.outer(key, key)) @ S + beta * np.outer(key, value)
@@ -76,7 +76,7 @@ def rwkv7(S, t, q, k, v, x):
 
 
 def mamba(S, t, q, k, v, x):
-    step = softplus(x["step"][t] + x["shift"])
+    step = softplus(x["dt"][t] + x["shift"])
     S = np.exp(-np.exp(x["rate"]) * step[None, :]) * S + np.outer(k[t], step * v[t])
     return S, q[t] @ S
 
@@ -84,7 +84,7 @@ def mamba(S, t, q, k, v, x):
 def mamba3(S, t, q, k, v, x):
     """As complex numbers: each pair of channels is one, and its angles are those of a complex decay."""
     state, angle, before = S if isinstance(S, tuple) else (np.zeros((K, V)), np.zeros(K // 2), np.zeros((K, V)))
-    step, share = softplus(x["step"][t] + x["shift"]), sigmoid(x["trapezoid"][t])
+    step, share = softplus(x["dt"][t] + x["shift"]), sigmoid(x["trapezoid"][t])
     raw = x["decay"][t]
     fade = np.exp(-step * (1 + raw if raw > 0 else max(1 / (1 - raw), 1e-4)))
     angle = angle + np.pi * step * np.tanh(x["angle"][t])
@@ -200,7 +200,7 @@ def differential_2(q, k, seen, x):
 
 def log_linear(q, k, seen, x):
     # Levels are read off the binary digits of the two places.
-    n, step = len(k), softplus(x["step"][seen] + x["shift"])
+    n, step = len(k), softplus(x["dt"][seen] + x["shift"])
     own, scales = n - 1, softplus(x["levels"][seen[-1]])
     level = [0 if j == own else 1 + max(b for b in range(20) if (own >> b) % 2 != (j >> b) % 2) for j in range(n)]
     decay = np.array([math.exp(-np.exp(x["rate"]) * math.fsum(step[j + 1 :])) for j in range(n)])
@@ -368,7 +368,7 @@ def test_a_trapezoid_of_the_new_end_alone_without_angles_and_biases_is_mamba_2()
         "q_bias": np.zeros(K),
         "k_bias": np.zeros(K),
     }
-    y = causal(MECHANISMS["mamba3"], q, k, v, step=extra["step"], shift=extra["shift"], **flat)
+    y = causal(MECHANISMS["mamba3"], q, k, v, dt=extra["dt"], shift=extra["shift"], **flat)
     np.testing.assert_allclose(y, causal(MECHANISMS["ssd"], q, k, v, **extra | {"rate": rate}), atol=1e-12)
 
 

@@ -25,7 +25,7 @@ def gates(name, K, extra):
     if name in one:
         return 1, np.full((1, 1), one[name])
     if name == "ssd":
-        step = softplus(extra["step"] + extra["shift"])[:, None]
+        step = softplus(extra["dt"] + extra["shift"])[:, None]
         return step, -np.exp(extra["rate"]) * step
     return 1, -softplus(-extra["gate"]) / 16
 

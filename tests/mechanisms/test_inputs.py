@@ -170,7 +170,7 @@ def test_numeric_masks_and_their_negation():
 @pytest.mark.parametrize("name", SMALL)
 def test_no_queries_give_no_output_and_no_keys_are_fully_masked(name):
     mechanism = SMALL[name]
-    if mechanism.traits.any_mask and refusal(mechanism, Full(), 3, 5) is None:
+    if mechanism.traits.non_causal and refusal(mechanism, Full(), 3, 5) is None:
         for T, S in ((0, 5), (3, 0)):
             q, k, v, extra = inputs(mechanism, T, S)
             np.testing.assert_array_equal(mechanism.attend(q, k, v, **extra), np.zeros((T, V)))

@@ -40,17 +40,17 @@ def test_a_mechanism_is_of_a_kind_that_agrees_with_its_traits(name):
     assert isinstance(mechanism, Pairwise | Recurrent | Whole)
     assert mechanism.traits.decodes == (not isinstance(mechanism, Whole))
     free = isinstance(mechanism, Pairwise | Whole) and not isinstance(mechanism, CausalPairwise)
-    assert mechanism.traits.any_mask == free
+    assert mechanism.traits.non_causal == free
     assert not mechanism.traits.edges or isinstance(mechanism, Pairwise)
 
 
 # Its rows are in the order of their positions, so that positions cannot change alone.
-FREE = [name for name, each in MECHANISMS.items() if each.traits.any_mask and not isinstance(each, Bidirectional)]
+FREE = [name for name, each in MECHANISMS.items() if each.traits.non_causal and not isinstance(each, Bidirectional)]
 
 
 @pytest.mark.parametrize("name", FREE)
 def test_outputs_change_with_positions_if_that_is_declared(name):
-    mechanism = SMALL[name].sized(9)
+    mechanism = SMALL[name].with_length(9)
     q, k, v, extra = inputs(mechanism, 9)
     q, k = np.abs(q), np.abs(k)  # no feature is zero
     attend = lambda j: np.asarray(mechanism.attend(q, k, v, j=jnp.asarray(j, jnp.int32), **extra))

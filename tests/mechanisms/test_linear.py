@@ -121,7 +121,7 @@ CLOSED = {
 @pytest.mark.usefixtures("x64")
 def test_a_pair_kernel_equals_the_product_of_features(feature, normalise):
     mechanism, T = Linear(feature=feature, normalise=normalise), 300
-    assert feature.closed
+    assert feature.has_kernel
     assert T > ROWS
     random = np.random.default_rng(0)
     q, k, v = (jnp.asarray(random.normal(size=(T, WIDTH))) for _ in range(3))
@@ -327,7 +327,7 @@ def test_cosformer_beyond_its_length():
         causal(mechanism, q, k, v)
     with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         mechanism.start(5, K, V)
-    longer = mechanism.sized(5)
+    longer = mechanism.with_length(5)
     assert longer.feature == Cosformer(length=5)
     assert np.isfinite(causal(longer, q, k, v)).all()
     # More queries than keys have positions before the first key: only distances matter.

@@ -60,7 +60,7 @@ def test_an_output_does_not_depend_on_other_queries():
 
 def test_it_has_a_fixed_length_and_can_be_resized():
     q, k, v, learned = inputs(SMALL, 4, 10)
-    with pytest.raises(ValueError, match=r"supports 9 keys, got 10; use sized\(10\)"):
+    with pytest.raises(ValueError, match=r"supports 9 keys, got 10; use with_length\(10\)"):
         SMALL.attend(q, k, v, **learned)
     with pytest.raises(ValueError, match="supports positions 0 … 8, got a key at position 9"):
         SMALL.attend(q, k[:2], v[:2], j=jnp.array([0, 9]), **learned)
@@ -68,7 +68,7 @@ def test_it_has_a_fixed_length_and_can_be_resized():
         SMALL.attend(q, k[:2], v[:2], j=np.array([-1, 2]), **learned)
     beyond = attend(SMALL, q, k[:2], v[:2], j=jnp.array([0, 9]), **learned)
     assert np.isnan(beyond).all()
-    longer = SMALL.sized(10)
+    longer = SMALL.with_length(10)
     assert longer == Linformer(rank=3, length=10)
     assert longer.initial(jax.random.key(0), 4, 6)["project_k"].shape == (3, 10)
     assert np.isfinite(attend(longer, q, k, v, **inputs(longer, 4)[3])).all()

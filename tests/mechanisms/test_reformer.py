@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import reformer
-from attnlab.mechanisms.reformer import Reformer, _near, meetings
+from attnlab.mechanisms.reformer import Reformer, _near, block_visits
 from attnlab.ops.mask import Causal, Full, Window
 from tests.mechanisms.contract import attend, causal, inputs, near
 
@@ -137,10 +137,12 @@ def test_few_pairs_are_all_compared(T, S):
 
 def test_only_blocks_with_common_buckets_are_visited():
     one, other = jnp.array([0, 0, 1, 2, 5, 5, 7]), jnp.array([0, 1, 1, 1, 2, 3, 3, 6, 6])
-    ways = meetings(one, other, 2, 4)
-    visits = [ways.part.blocks[a, : ways.part.counts[a]].tolist() for a in range(len(ways.part.counts))]
+    schedule = block_visits(one, other, 2, 4)
+    visits = [
+        schedule.masked.blocks[a, : schedule.masked.counts[a]].tolist() for a in range(len(schedule.masked.counts))
+    ]
     assert len(visits) == 4
-    size = ways.size
+    size = schedule.size
     for a, blocks in enumerate(visits):
         for b in range(-(-9 // size)):
             # The range of a block of queries, from its first bucket to its last.
@@ -151,22 +153,22 @@ def test_only_blocks_with_common_buckets_are_visited():
 
 @pytest.mark.parametrize("T", [512, 1024, 4096])
 def test_the_number_of_visited_blocks_is_near_the_declared_one(T):
-    mechanism = Reformer().sized(T)
+    mechanism = Reformer().with_length(T)
     q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
     of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
     near = _near(T, mechanism._buckets, 64)
-    ways = [meetings(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
-    met = np.mean([np.mean(way.part.counts) for way in ways])
-    assert 0.7 <= ways[0].part.usual / met <= 1.4
+    schedules = [block_visits(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
+    met = np.mean([np.mean(schedule.masked.counts) for schedule in schedules])
+    assert 0.7 <= schedules[0].masked.expected_count / met <= 1.4
 
 
 def test_the_default_number_of_buckets_grows_with_length():
     """About as long as a block each; what a person names stays."""
-    sized = {T: Reformer().sized(T).buckets for T in (9, 512, 1000, 4096)}
+    sized = {T: Reformer().with_length(T).buckets for T in (9, 512, 1000, 4096)}
     assert sized == {9: None, 512: None, 1000: 16, 4096: 64}
-    assert Reformer(block=16).sized(512).buckets == 32
+    assert Reformer(block=16).with_length(512).buckets == 32
     for named in (Reformer(buckets=4), Reformer(block=None)):
-        assert named.sized(4096) == named
+        assert named.with_length(4096) == named
     # Without a length, it has as many buckets as for short sequences, at every length.
     x = np.random.default_rng(0).standard_normal((4096, 8))
     assert set(np.unique(Reformer()._hash(jnp.asarray(x)))) == set(range(8))

@@ -87,9 +87,9 @@ def test_location_refuses_more_keys_than_positions_and_grows_by_sized():
     for run in (mechanism.attend, mechanism.causal):
         with pytest.raises(ValueError, match="positions 0 … 2, got a key at position 3"):
             run(q, k, v, **learned)
-    longer = mechanism.sized(4)
+    longer = mechanism.with_length(4)
     assert longer.learned == {"w": ("K", 4)}
-    assert Softmax().sized(4) == Softmax()
+    assert Softmax().with_length(4) == Softmax()
 
 
 @pytest.mark.parametrize("make", [Softmax, partial(Softmax, block=2), partial(LocalP, 2)], ids=str)

@@ -13,7 +13,7 @@ from attnlab.mechanisms.softmax import Softmax
 from attnlab.mechanisms.strided import Strided
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.ops import blockwise
-from attnlab.ops.blockwise import Rule
+from attnlab.ops.blockwise import PositionedMask
 from attnlab.ops.blockwise.schedule import PanelSchedule, plan_blocks
 from attnlab.ops.mask import Causal, Full, KeyPadding, Keys, RandomBlocks, Window
 from attnlab.ops.score import SCORES
@@ -79,10 +79,12 @@ def test_invalid_sizes_are_refused(name):
 def visited(mechanism, T, block):
     """Pairs of blocks that are visited under a causal mask."""
     place = np.arange(T, dtype=np.int32)
-    ways = plan_blocks([Rule(Causal(), place, place), Rule(mechanism.pattern, place, place)], T, T, block, block)
-    if isinstance(ways, PanelSchedule):
-        return sum(width // block for n in ways.which for width, _ in ways.kinds[n])
-    return int(ways.whole.counts.sum() + ways.part.counts.sum())
+    schedule = plan_blocks(
+        [PositionedMask(Causal(), place, place), PositionedMask(mechanism.pattern, place, place)], T, T, block, block
+    )
+    if isinstance(schedule, PanelSchedule):
+        return sum(width // block for n in schedule.kind_of_block for width, _ in schedule.kinds[n])
+    return int(schedule.unmasked.counts.sum() + schedule.masked.counts.sum())
 
 
 @pytest.mark.parametrize("mechanism", [Local(), Longformer(), BigBird()], ids=["window", "longformer", "bigbird"])
@@ -97,10 +99,10 @@ def test_strided_groups_its_columns():
     original = blockwise.attend
     mechanism = Strided(16, block=16)
 
-    def watched(q, k, v, scores, rules, **places):
-        ways = plan_blocks(rules, 256, 256, 16, 16)
-        met.append(sum(w // 16 for n in ways.which for w, _ in ways.kinds[n]))
-        return original(q, k, v, scores, rules, **places)
+    def watched(q, k, v, scores, masks, **places):
+        schedule = plan_blocks(masks, 256, 256, 16, 16)
+        met.append(sum(w // 16 for n in schedule.kind_of_block for w, _ in schedule.kinds[n]))
+        return original(q, k, v, scores, masks, **places)
 
     q, k, v, _ = inputs(mechanism, 256)
     with pytest.MonkeyPatch.context() as patch:

@@ -74,7 +74,7 @@ def test_it_has_a_fixed_length_and_can_be_resized(mechanism):
     q, k, v, learned = given(mechanism, 13)
     with pytest.raises(ValueError, match="supports positions 0 … 11, got 0 … 12"):
         mechanism.attend(q, k, v, **learned)
-    with pytest.raises(ValueError, match=r"supports 12 tokens, got 13; use sized\(13\)"):
+    with pytest.raises(ValueError, match=r"supports 12 tokens, got 13; use with_length\(13\)"):
         causal(mechanism, q, k, v, **learned)
     with pytest.raises(ValueError, match="supports 12 tokens, got 13"):
         mechanism.start(13, K, V)
@@ -93,7 +93,7 @@ def test_it_has_a_fixed_length_and_can_be_resized(mechanism):
     assert np.isnan(y[1]).all()
     with pytest.raises(ValueError, match="supports positions 0 … 11, got 3 … 12"):
         mechanism.extend(state, q[:2], k[:2], v[:2], i=jnp.array([3, 12]), **learned)
-    longer = mechanism.sized(13)
+    longer = mechanism.with_length(13)
     assert longer == Synthesizer(length=13, fixed=mechanism.fixed)
     assert np.isfinite(causal(longer, q, k, v, **given(longer, 13)[3])).all()
 
@@ -107,7 +107,7 @@ def test_a_query_before_the_first_position_has_no_row_in_the_table():
 
 @both
 def test_initial_scores_have_unit_variance(mechanism):
-    big = mechanism.sized(256)
+    big = mechanism.with_length(256)
     q = jax.random.normal(jax.random.key(1), (256, 64))
     learned = big.initial(jax.random.key(0), 64, 64)
     map_ = weights(big, q, q, **{n: x.astype(q.dtype) for n, x in learned.items()})
@@ -143,7 +143,7 @@ def test_its_bytes_count_the_parameters_that_are_read():
     T, S = 5, 7
     moved = Softmax().cost(T, S, K, V).bytes
     for mechanism in (DENSE, RANDOM):
-        shapes = mechanism.sized(S).initial(jax.random.key(0), K, V).values()
+        shapes = mechanism.with_length(S).initial(jax.random.key(0), K, V).values()
         read = sum(x.size for x in shapes) if mechanism is DENSE else T * S
         assert mechanism.cost(T, S, K, V).bytes == moved + 4 * read
 

@@ -7,9 +7,19 @@ from attnlab.mechanisms import MECHANISMS, Pairwise, Recurrent
 
 def kind(mechanism):
     """What a network must do for it: two of one kind go through the same lines."""
-    has = bool(mechanism.tokens), bool(mechanism.learned), bool(mechanism.heads(2)), mechanism.sized(9) != mechanism
-    traits = mechanism.traits.any_mask, mechanism.traits.decodes, mechanism.traits.row_independent
-    can = *traits, isinstance(mechanism, Pairwise), isinstance(mechanism, Recurrent)
+    has = (
+        bool(mechanism.tokens),
+        bool(mechanism.learned),
+        bool(mechanism.heads(2)),
+        mechanism.with_length(9) != mechanism,
+    )
+    traits = mechanism.traits.non_causal, mechanism.traits.decodes, mechanism.traits.row_independent
+    can = (
+        mechanism.with_length(9) != mechanism,
+        *traits,
+        isinstance(mechanism, Pairwise),
+        isinstance(mechanism, Recurrent),
+    )
     return type(mechanism).__name__ == "Local", *has, *can
 
 

@@ -63,12 +63,12 @@ def small(mechanism):
     """With windows and blocks that are less than a sequence, where it has any, and known positions for all."""
     sizes = {"left": 4, "right": 4, "size": 4, "landmarks": 4, "rank": 4, "block": 8}
     has = {name: size for name, size in sizes.items() if getattr(mechanism, name, None) is not None}
-    return replace(mechanism, **has).sized(41)
+    return replace(mechanism, **has).with_length(41)
 
 
 def reads_all(mechanism):
     """Whether a token reads all words in one layer. Gates of a recurrence forget the far ones."""
-    far = mechanism.traits.any_mask and not mechanism.traits.self_only
+    far = mechanism.traits.non_causal and not mechanism.traits.self_only
     return far and small(mechanism).sees_all(41)
 
 
@@ -117,12 +117,12 @@ def test_one_class_per_frame():
     assert np.abs(np.diff(found, axis=0)).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.non_causal))
 def test_every_bidirectional_mechanism_overfits_a_few_examples(name):
     sources = np.random.default_rng(1).integers(3, 12, (8, 6))
     labels = jnp.arange(8) % 3
     keep = jnp.ones(6, bool)
-    config = Classifier(mechanism=MECHANISMS[name].sized(6), width=16, heads=2)
+    config = Classifier(mechanism=MECHANISMS[name].with_length(6), width=16, heads=2)
     model = config.create(jax.random.key(2), WORDS)
     forced = lambda model: jax.vmap(lambda source: model(source, keep))(jnp.asarray(sources))
     overfitted(model, forced, labels)

@@ -84,8 +84,8 @@ def test_memory_positions_differ_between_places_if_there_is_a_position(position)
     """The memory of an image of which nothing is seen differs by place where there is one."""
     model = filled(Detr(position=position, **SMALL), SHAPE)
     model.input_layer.w[...] = model.input_layer.w[...] * 0
-    memory, where, _ = jax.jit(lambda model, image: model.read(image))(model, image())
-    assert memory.shape == where.shape == (PLACES, 8)
+    context, where, _ = jax.jit(lambda model, image: model.read(image))(model, image())
+    assert context.shape == where.shape == (PLACES, 8)
     apart = np.abs(np.diff(where, axis=0)).max(axis=1)
     assert (apart < 1e-5).all() if type(position) is Position else (apart > 1e-3).all()
 
@@ -94,7 +94,7 @@ def test_maps_are_rows_of_weights():
     config = Detr(**SMALL)
     seen = attention_maps(filled(config, SHAPE), image())
     assert {name: look.shape for name, look in seen.items()} == {
-        "encoder": (1, 2, PLACES, PLACES), "among": (1, 2, 5, 5), "cross": (1, 2, 5, PLACES),
+        "encoder": (1, 2, PLACES, PLACES), "query_attention": (1, 2, 5, 5), "cross": (1, 2, 5, PLACES),
     }  # fmt: skip
     for look in seen.values():
         np.testing.assert_allclose(look.sum(-1), 1, rtol=1e-5)
@@ -103,7 +103,7 @@ def test_maps_are_rows_of_weights():
 def test_each_attention_has_the_mechanism_of_the_config_or_its_own():
     assert set(Detr(mechanism=Linear()).attentions.values()) == {Linear()}
     own = Detr(cross=Linear())
-    assert own.attentions == {"encoder": Softmax(), "among": Softmax(), "cross": Linear()}
+    assert own.attentions == {"encoder": Softmax(), "query_attention": Softmax(), "cross": Linear()}
     scores, boxes = answer(filled(Detr(mechanism=Linear(), **SMALL), SHAPE), image())
     assert np.isfinite(scores).all()
     assert np.isfinite(boxes).all()
@@ -143,7 +143,7 @@ def test_dropout_needs_a_key_and_every_part_has_a_gradient():
             "model.cross=Delta.* supports only causal attention.* use for example model.cross=softmax$",
         ),
         (
-            {"mechanism": MECHANISMS["delta"], "among": MECHANISMS["softmax"]},
+            {"mechanism": MECHANISMS["delta"], "query_attention": MECHANISMS["softmax"]},
             "model.mechanism=Delta.* use for example model.encoder=softmax model.cross=softmax$",
         ),
         ({"cross": MECHANISMS["nystrom"]}, "mixes queries"),

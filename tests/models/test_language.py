@@ -79,7 +79,7 @@ def test_no_token_reaches_an_earlier_score():
 
 @pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.decodes, alike=forms_of))
 def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of_the_parallel_form(name):
-    config = Language(width=16, heads=2, mechanism=MECHANISMS[name].sized(8))
+    config = Language(width=16, heads=2, mechanism=MECHANISMS[name].with_length(8))
     model = jax.jit(lambda: config.create(jax.random.key(0), SHAPE))()
     answers = jnp.concatenate([jax.random.randint(jax.random.key(2), (8, 4), 3, 9), jnp.full((8, 1), 2)], axis=1)
     given = jnp.concatenate([jnp.arange(9, 17)[:, None], answers[:, :-1]], axis=1)

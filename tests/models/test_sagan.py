@@ -28,7 +28,7 @@ IMAGE = jnp.asarray(rng.random((8, 8, 1)), jnp.float32)
 @jax.jit
 def played(model, latent, image):
     """What it makes, and how real it finds that and an image."""
-    generator, discriminator = model.players()
+    generator, discriminator = model.networks()
     made = generator(latent)
     return made, discriminator(made), discriminator(image)
 
@@ -91,7 +91,7 @@ def test_each_player_learns_from_its_own_loss_alone():
             held = jax.lax.stop_gradient({"generator": model.generator, "discriminator": model.discriminator})
             parts = SimpleNamespace(**held | {part: mine})
             both = lambda: (normalised(parts.generator), normalised(parts.discriminator))
-            return play(SimpleNamespace(players=both), batch, None)[1][found]
+            return play(SimpleNamespace(networks=both), batch, None)[1][found]
 
         return jax.grad(loss)(getattr(model, part))
 
@@ -120,9 +120,9 @@ def test_attention_equals_the_published_equation():
     np.testing.assert_allclose(jax.jit(attention)(image), (x + 0.7 * o).reshape(image.shape), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.non_causal))
 def test_every_bidirectional_mechanism_can_be_used(name):
-    attention = filled(Attentive(MECHANISMS[name].sized(16)), SHAPE)
+    attention = filled(Attentive(MECHANISMS[name].with_length(16)), SHAPE)
     image = rng.standard_normal((4, 4, 16)).astype(np.float32)
     found = jax.jit(lambda attention, image: attention(image))(attention, image)
     assert np.isfinite(found).all()
@@ -178,7 +178,7 @@ def test_attention_maps_of_the_generator_are_its_weights(mechanism):
     @jax.jit
     def by_hand(model, seen):
         """The output of the attention, and the same from the map and from what the attention is given."""
-        generator, _ = model.players()
+        generator, _ = model.networks()
         x = generator.ups[0](relu(generator.norms[0](generator.first(LATENT[None]).reshape(2, 2, -1))))
         x = relu(generator.norms[1](x))
         own = generator.attention

@@ -95,7 +95,7 @@ def shares(scores):
 def begun(model):
     """What a decoder starts from: the states of its layers, and the source's vectors."""
     state = jax.jit(lambda model: model.start(jnp.asarray(SOURCE), jnp.asarray(KEEP), 5))(model)
-    vectors = np.asarray(state.memory.vectors["v"][:4, 0], np.float64)
+    vectors = np.asarray(state.encoded.vectors["v"][:4, 0], np.float64)
     return [tuple(np.asarray(part, np.float64) for part in layer) for layer in state.layers], vectors
 
 

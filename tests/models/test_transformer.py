@@ -36,9 +36,9 @@ def created(config):
 def with_one(mechanism):
     """The fields that put a mechanism wherever it can be, and softmax elsewhere."""
     fits = {
-        "encoder": mechanism.traits.any_mask,
+        "encoder": mechanism.traits.non_causal,
         "decoder": mechanism.traits.decodes,
-        "cross": mechanism.traits.any_mask and mechanism.traits.row_independent and not mechanism.traits.self_only,
+        "cross": mechanism.traits.non_causal and mechanism.traits.row_independent and not mechanism.traits.self_only,
     }
     return {name: mechanism if fit else Softmax() for name, fit in fits.items()}
 
@@ -69,7 +69,7 @@ def both(model):
 
 @pytest.mark.parametrize("name", one_of_each())
 def test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing(name):
-    mechanism = MECHANISMS[name].sized(8)
+    mechanism = MECHANISMS[name].with_length(8)
     forced, steps = both(made(**with_one(mechanism)))
     np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
     np.testing.assert_allclose(forced[1, :4], forced[0, :4], atol=1e-5)

@@ -67,9 +67,9 @@ def test_decoding_equals_the_parallel_form(mechanism):
 @mechanisms
 def test_cross_attention_takes_a_memory_of_any_length_and_ignores_its_padding(mechanism):
     module, x = made(mechanism)
-    memory = jax.random.normal(jax.random.key(2), (9, 8))
-    y, _ = attend(module, x, memory, KeyPadding(jnp.arange(9) < 5))
-    np.testing.assert_allclose(y, attend(module, x, memory[:5])[0], atol=1e-6)
+    context = jax.random.normal(jax.random.key(2), (9, 8))
+    y, _ = attend(module, x, context, KeyPadding(jnp.arange(9) < 5))
+    np.testing.assert_allclose(y, attend(module, x, context[:5])[0], atol=1e-6)
 
 
 def test_queries_of_cross_attention_have_their_own_positions():
@@ -77,15 +77,15 @@ def test_queries_of_cross_attention_have_their_own_positions():
     from attnlab.ops.mask import Window
 
     module, x = made(Softmax())
-    memory = jax.random.normal(jax.random.key(2), (9, 8))
-    last = attend(module, x, memory, Window(2, 2))[0]
-    np.testing.assert_array_equal(last, attend(module, x, memory, Window(2, 2), i=jnp.arange(3, 9))[0])
-    y, _ = attend(module, x, memory, Window(2, 2), i=jnp.arange(6))
+    context = jax.random.normal(jax.random.key(2), (9, 8))
+    last = attend(module, x, context, Window(2, 2))[0]
+    np.testing.assert_array_equal(last, attend(module, x, context, Window(2, 2), i=jnp.arange(3, 9))[0])
+    y, _ = attend(module, x, context, Window(2, 2), i=jnp.arange(6))
     assert np.abs(y - last).max() > 1e-3
     for t in range(6):
-        one = attend(module, x[t : t + 1], memory, Window(2, 2), i=jnp.array([t]))[0]
+        one = attend(module, x[t : t + 1], context, Window(2, 2), i=jnp.array([t]))[0]
         np.testing.assert_allclose(one[0], y[t], atol=1e-6)
-        near = attend(module, x[t : t + 1], memory[max(0, t - 1) : t + 2])[0]
+        near = attend(module, x[t : t + 1], context[max(0, t - 1) : t + 2])[0]
         np.testing.assert_allclose(near[0], y[t], atol=1e-6)
 
 
@@ -127,7 +127,7 @@ def test_inputs_of_another_width_are_refused():
     module, x = made(Softmax())
     with pytest.raises(ValueError, match=r"x has width 7, expected model.width=8"):
         module.attend(x[:, :7], x)
-    with pytest.raises(ValueError, match=r"memory has width 4, expected model.width=8"):
+    with pytest.raises(ValueError, match=r"context has width 4, expected model.width=8"):
         module.attend(x, x[:, :4])
     with pytest.raises(ValueError, match=r"x has width 4, expected model.width=8"):
         module.causal(x[:, :4])

@@ -10,7 +10,7 @@ import pytest
 from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
 from attnlab.models import Transformer
-from attnlab.modules.block import DecoderLayer, EncoderLayer, LayerConfig, Memory, Residual
+from attnlab.modules.block import Context, DecoderLayer, EncoderLayer, LayerConfig, Residual
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key, fused_projection
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
@@ -72,26 +72,26 @@ def test_without_a_feed_forward_width_a_layer_is_its_attention_alone():
 
 
 def test_a_decoder_layer_takes_a_memory_only_with_cross_attention():
-    x, memory = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
+    x, context = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
     both = DecoderLayer(jax.random.key(0), SIZES, Softmax(), Softmax())
     alone = DecoderLayer(jax.random.key(0), SIZES, Softmax())
-    run = jax.jit(lambda layer, memory: layer(x, KEEP, memory=Memory(memory, KEEP)))
-    y, looks = run(both, memory)
+    run = jax.jit(lambda layer, context: layer(x, KEEP, context=Context(context, KEEP)))
+    y, looks = run(both, context)
     assert set(looks) == {"decoder", "cross"}
-    assert np.abs(y - run(both, 2 * memory)[0]).max() > 1e-3
+    assert np.abs(y - run(both, 2 * context)[0]).max() > 1e-3
     assert set(jax.jit(lambda layer: layer(x, KEEP))(alone)[1]) == {"decoder"}
     assert len(jax.tree.leaves(alone)) < len(jax.tree.leaves(both))
-    missing = "expected a memory, because the layer has cross-attention"
-    needless = "expected no memory, because the layer has no cross-attention"
-    for layer, given, line in ((both, None, missing), (alone, Memory(memory, KEEP), needless)):
+    missing = "expected a context, because the layer has cross-attention"
+    needless = "expected no context, because the layer has no cross-attention"
+    for layer, given, line in ((both, None, missing), (alone, Context(context, KEEP), needless)):
         with pytest.raises(ValueError, match=line):
-            layer(x, KEEP, memory=given)
+            layer(x, KEEP, context=given)
 
 
 def test_a_decoder_layer_needs_no_padding_mask():
-    x, memory = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
+    x, context = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
     layer = DecoderLayer(jax.random.key(0), SIZES, Softmax(), Softmax())
-    run = jax.jit(lambda layer, keep: layer(x, keep, memory=Memory(memory, KEEP))[0])
+    run = jax.jit(lambda layer, keep: layer(x, keep, context=Context(context, KEEP))[0])
     np.testing.assert_allclose(run(layer, None), run(layer, KEEP), atol=1e-6)
 
 

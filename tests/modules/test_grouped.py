@@ -55,7 +55,7 @@ SHARING = ["softmax", "short-convolution", *one_that(lambda each: each.tokens), 
 
 @pytest.mark.parametrize(("name", "key_heads"), [("softmax", 1), *((name, 2) for name in SHARING)])
 def test_it_is_plain_attention_with_keys_and_values_repeated(name, key_heads):
-    mechanism = MECHANISMS[name].sized(8)
+    mechanism = MECHANISMS[name].with_length(8)
     grouped = made(key_heads, mechanism)
     plain = repeated(grouped, key_heads, mechanism)
     np.testing.assert_allclose(whole(grouped, x())[0], whole(plain, x())[0], atol=1e-6)
@@ -76,7 +76,7 @@ def along(axes, state, is_leaf):
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].traits.decodes])
 def test_the_cache_has_one_state_per_key_head(name):
-    mechanism = MECHANISMS[name].sized(8)
+    mechanism = MECHANISMS[name].with_length(8)
     grouped, plain = (jax.eval_shape(lambda n=n: made(n, mechanism)) for n in (1, None))
     states = [jax.eval_shape(lambda m=m: m.start(8, jnp.float32)) for m in (grouped, plain)]
     none = lambda axis: axis is None
@@ -91,7 +91,7 @@ def test_the_cache_has_one_state_per_key_head(name):
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].traits.decodes])
 def test_decoding_in_blocks_or_single_tokens_equals_the_parallel_form(name):
-    grouped = made(2, MECHANISMS[name].sized(8))
+    grouped = made(2, MECHANISMS[name].with_length(8))
     all_at_once = whole(grouped, x())[0]
     np.testing.assert_allclose(token_by_token(grouped, x()), all_at_once, atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""What stands around the mechanism of an attention layer, against the formulas written out in numpy."""
+"""The attention layer that contains a mechanism, against the formulas written out in numpy."""
 
 from dataclasses import replace
 from functools import partial

@@ -12,7 +12,7 @@ from attnlab.lab.study.overrides import apply
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
 from attnlab.models import Language
 from attnlab.modules.attention import Attention
-from attnlab.modules.position import Rotary, Wrapped
+from attnlab.modules.position import Rotary, ShiftedByOne
 from attnlab.ops.mask import Causal
 from attnlab.ops.position import LinearScaling, Llama3Scaling, YarnScaling
 from attnlab.tasks import TASKS
@@ -93,7 +93,7 @@ CASES = {
     "retention": ("retention", PARTIAL),
     "scaled-softmax": ("softmax", SCALED),
     "scaled-linear": ("linear", SCALED),
-    "wrapped-linear": ("linear", Wrapped(PARTIAL)),
+    "shifted-linear": ("linear", ShiftedByOne(PARTIAL)),
 }
 
 
@@ -113,7 +113,7 @@ def test_every_form_agrees_and_only_distances_count(case):
 
         steps = jax.lax.scan(step, module.start(6, x.dtype), (x, jnp.asarray(at)))[1]
         found = [module.causal(x, None, position)[0], steps]  # at 0 … 5, and from 7 on
-        places = {"i": at, "j": at} if module.mechanism.traits.any_mask else {}
+        places = {"i": at, "j": at} if module.mechanism.traits.non_causal else {}
         return [*found, module.attend(x, None, Causal(), position, **places)[0], module.causal(x)[0]]
 
     whole, *others, plain = forms(jax.random.normal(jax.random.key(1), (6, 2 * WIDTH)))
@@ -142,7 +142,7 @@ def test_features_too_few_for_their_share_are_refused():
 
 def test_features_have_no_attention_factor():
     expected = "its features support rotations, but not an attention factor; set model.position.scaling"
-    for position in (HOT, Wrapped(HOT)):
+    for position in (HOT, ShiftedByOne(HOT)):
         assert str(position.refusal(Linear())).startswith(expected)
         assert position.refusal(Softmax()) is None
     plain = Rotary(scaling=YarnScaling(attention_factor=1.0))

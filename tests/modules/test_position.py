@@ -19,8 +19,8 @@ from attnlab.modules.position import (
     Rotary,
     Rotary2D,
     Shaw,
+    ShiftedByOne,
     Sinusoidal2D,
-    Wrapped,
     XPos,
 )
 from attnlab.ops.mask import Causal, Full
@@ -69,7 +69,8 @@ def test_declared_properties_of_positions(name, inductive, data_driven, paramete
     facts = position.inductive, position.data_driven, position.parameter_efficient
     assert facts == (inductive, data_driven, parameter_efficient)
     line = position.line.lower()
-    assert facts == ("inductive" in line, "data-driven" in line, "parameter-efficient" in line)
+    assert (inductive, data_driven) == ("extrapolates" in line, "learned" in line)
+    assert parameter_efficient == ("grows with the length" not in line)
     count = lambda position: sum(leaf.size for leaf in jax.tree.leaves(made(position)))
     assert (not data_driven) or count(position) > 0
     if position.max_length("float32") is not None and data_driven:
@@ -283,9 +284,9 @@ def test_each_mechanism_declares_which_positions_it_supports():
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_wrapped_positions_are_those_of_the_previous_row(name):
+def test_shifted_positions_are_those_of_the_previous_row(name):
     position = made(POSITIONS[name], causal=False)
-    moved, (q, k) = Wrapped(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
+    moved, (q, k) = ShiftedByOne(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
     for what in ("rotary", "rotation_size", "has_bias", "has_values"):
         assert getattr(moved, what) == getattr(position, what)
     assert str(moved) == str(position)

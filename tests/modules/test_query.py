@@ -24,12 +24,12 @@ ask = jax.jit(lambda layer, *given: layer(*given))
 
 
 def test_the_output_follows_the_order_of_queries_and_ignores_that_of_the_memory():
-    x, place, memory = normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2)
-    y, looks = ask(layer(), x, place, memory, WHERE)
-    assert looks == {"among": None, "cross": None}
+    x, place, context = normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2)
+    y, looks = ask(layer(), x, place, context, WHERE)
+    assert looks == {"query_attention": None, "cross": None}
     order, other = [2, 0, 1], [3, 1, 4, 0, 2]
     np.testing.assert_allclose(
-        ask(layer(), x[order], place[order], memory[other], WHERE[other])[0], y[jnp.array(order)], atol=1e-5
+        ask(layer(), x[order], place[order], context[other], WHERE[other])[0], y[jnp.array(order)], atol=1e-5
     )
 
 
@@ -38,17 +38,17 @@ def test_a_query_attends_to_all_queries_and_the_whole_memory():
     first = jax.jit(jax.grad(lambda *given: model(*given)[0][0].sum(), (0, 1, 2, 3)))(*given)
     assert all((np.abs(each).sum(axis=1) > 1e-6).all() for each in first)
     _, looks = ask(with_maps(layer()), *given)
-    assert {name: look.shape for name, look in looks.items()} == {"among": (2, Q, Q), "cross": (2, Q, S)}
+    assert {name: look.shape for name, look in looks.items()} == {"query_attention": (2, Q, Q), "cross": (2, Q, S)}
     for look in looks.values():
         np.testing.assert_allclose(look.sum(axis=-1), 1, rtol=1e-5)
 
 
 def test_equal_queries_without_positions_stay_equal():
     """They differ only by position."""
-    x, memory = np.tile(normal(1, 8), (Q, 1)), normal(S, 8, seed=2)
-    same, _ = ask(layer(), x, np.zeros_like(x), memory, WHERE)
+    x, context = np.tile(normal(1, 8), (Q, 1)), normal(S, 8, seed=2)
+    same, _ = ask(layer(), x, np.zeros_like(x), context, WHERE)
     np.testing.assert_allclose(same[0], same[1], atol=1e-6)
-    apart, _ = ask(layer(), x, normal(Q, 8, seed=1), memory, WHERE)
+    apart, _ = ask(layer(), x, normal(Q, 8, seed=1), context, WHERE)
     assert np.abs(apart[0] - apart[1]).max() > 1e-2
 
 
@@ -58,14 +58,14 @@ def test_values_have_no_positions():
         layer(),
         [jnp.asarray(each) for each in (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2), WHERE)],
     )
-    x, place, memory, where = given
+    x, place, context, where = given
     norm = lambda around, x: around.norm(x)
     own, cross = model.attention, model.cross
     lay = norm(model.around_attention, x)
     told = own.keys_values(lay + place)
     x = x + own.cross(lay + place, told | {"v": own.keys_values(lay)["v"]})[0]
     lay = norm(model.around_cross, x)
-    told = cross.keys_values(where) | {"v": cross.keys_values(memory)["v"]}
+    told = cross.keys_values(where) | {"v": cross.keys_values(context)["v"]}
     x = x + cross.cross(lay + place, told)[0]
     y = x + model.feedforward(norm(model.around_feedforward, x), None)
     np.testing.assert_allclose(ask(model, *given)[0], y, atol=1e-5)

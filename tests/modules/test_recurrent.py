@@ -105,7 +105,7 @@ def test_stepping_equals_the_scan_and_parts_of_an_input_add_up(cell):
 
     @jax.jit
     def forms(module):
-        gates = module.gates(x[:, :2], ones)[0] + module.share(x[:, 2:], 2)[0]
+        gates = module.gates(x[:, :2], ones)[0] + module.partial_gates(x[:, 2:], 2)[0]
         state, y = jax.lax.scan(lambda state, gates: module.step(gates, state)[::-1], module.start(x.dtype), gates)
         return (y, state), module(x, ones), module(x[3:], ones[3:], start=module(x[:3], ones[:3])[1])
 
@@ -168,20 +168,20 @@ def test_invalid_arguments_are_refused_by_name():
     with pytest.raises(ValueError, match="a bidirectional layer needs the whole sequence"):
         both.step(jnp.ones(3 * H), both.start(jnp.float32))
     with pytest.raises(ValueError, match="x has width 2 and starts at column 2, but the cell has 3 input columns"):
-        single.share(jnp.ones((1, 2)), 2)
+        single.partial_gates(jnp.ones((1, 2)), 2)
 
 
 WIDTH, MEMORY = 4, 8
 
 
-def reader(mechanism, heads=2, memory=MEMORY):
-    return filled(Made(lambda key: RecurrentAttention(key, WIDTH, memory, heads, mechanism)), None)
+def reader(mechanism, heads=2, encoder_size=MEMORY):
+    return filled(Made(lambda key: RecurrentAttention(key, WIDTH, encoder_size, heads, mechanism)), None)
 
 
 @jax.jit
-def forms_of_reading(module, x, memory, keep):
-    known = module.keys_values(memory)
-    ready = module.ready(known)
+def forms_of_reading(module, x, encoded, keep):
+    known = module.keys_values(encoded)
+    ready = module.precompute_keys(known)
     whole = module.read(x, known, KeyPadding(keep))
     steps = jax.vmap(lambda x, i: module.step(x, ready, keep, i))(x, jnp.arange(len(x)))
     return whole, steps
@@ -189,8 +189,8 @@ def forms_of_reading(module, x, memory, keep):
 
 def given():
     keep = np.arange(6) < 5
-    memory = np.where(keep[:, None], vectors(6, MEMORY, 4), 0)
-    return vectors(5, WIDTH, 5), memory, keep
+    encoded = np.where(keep[:, None], vectors(6, MEMORY, 4), 0)
+    return vectors(5, WIDTH, 5), encoded, keep
 
 
 @dataclass(frozen=True)
@@ -215,9 +215,9 @@ SUMS = {
 
 
 def reads(mechanism):
-    """Whether it reads a memory from one query."""
+    """Whether it reads an encoded source from one query."""
     traits = mechanism.traits
-    return traits.any_mask and traits.row_independent and not traits.self_only
+    return traits.non_causal and traits.row_independent and not traits.self_only
 
 
 CAN = one_of_each(reads)
@@ -225,9 +225,9 @@ CAN = one_of_each(reads)
 
 @pytest.mark.parametrize("name", [*SUMS, *CAN])
 def test_attending_step_by_step_equals_attending_at_once_and_ignores_padding(name):
-    mechanism = SUMS[name] if name in SUMS else MECHANISMS[name].sized(6)
-    x, memory, keep = given()
-    (c, look), (steps, _) = forms_of_reading(reader(mechanism), *map(jnp.asarray, (x, memory, keep)))
+    mechanism = SUMS[name] if name in SUMS else MECHANISMS[name].with_length(6)
+    x, encoded, keep = given()
+    (c, look), (steps, _) = forms_of_reading(reader(mechanism), *map(jnp.asarray, (x, encoded, keep)))
     assert (c.shape, look) == ((5, MEMORY), None)
     np.testing.assert_allclose(steps, c, atol=1e-5)
     assert np.abs(c).max() > 0.01
@@ -235,14 +235,14 @@ def test_attending_step_by_step_equals_attending_at_once_and_ignores_padding(nam
 
 @pytest.mark.parametrize("score", [general, additive])
 def test_attention_with_maps_has_the_same_output(score):
-    x, memory, keep = (jnp.asarray(each) for each in given())
-    plain, _ = forms_of_reading(reader(Softmax(score=score)), x, memory, keep)
-    whole, steps = forms_of_reading(with_maps(reader(Softmax(score=score))), x, memory, keep)
+    x, encoded, keep = (jnp.asarray(each) for each in given())
+    plain, _ = forms_of_reading(reader(Softmax(score=score)), x, encoded, keep)
+    whole, steps = forms_of_reading(with_maps(reader(Softmax(score=score))), x, encoded, keep)
     for c, look in (whole, (steps[0], steps[1].swapaxes(0, 1))):
         np.testing.assert_allclose(c, plain[0], atol=1e-5)
         assert look.shape == (2, 5, 6)
         np.testing.assert_allclose(look.sum(axis=2), np.ones((2, 5)), atol=1e-5)
-        by_hand = [look[h] @ memory[:, 4 * h : 4 * h + 4] for h in range(2)]
+        by_hand = [look[h] @ encoded[:, 4 * h : 4 * h + 4] for h in range(2)]
         np.testing.assert_allclose(c, np.concatenate(by_hand, axis=1), atol=1e-5)
         assert not look[:, :, 5].any()
 
@@ -252,10 +252,10 @@ def test_one_head_of_equal_width_scores_unprojected_states():
     assert plain.q is plain.k is wider.q is None
     assert wider.k.w.shape == (MEMORY, WIDTH)
     assert several.q.w.shape == several.k.w.shape == (WIDTH, WIDTH)
-    x, memory = vectors(5, WIDTH, 5), vectors(6, WIDTH, 4)
-    scores = x @ np.asarray(plain.learned["w"][0]) @ memory.T
-    expected = masked_softmax(jnp.asarray(scores), jnp.ones((5, 6), bool)) @ memory
-    found = plain.read(jnp.asarray(x), plain.keys_values(jnp.asarray(memory)))[0]
+    x, encoded = vectors(5, WIDTH, 5), vectors(6, WIDTH, 4)
+    scores = x @ np.asarray(plain.learned["w"][0]) @ encoded.T
+    expected = masked_softmax(jnp.asarray(scores), jnp.ones((5, 6), bool)) @ encoded
+    found = plain.read(jnp.asarray(x), plain.keys_values(jnp.asarray(encoded)))[0]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

@@ -10,7 +10,7 @@ from attnlab.analysis.maps import with_maps
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution
 from attnlab.mechanisms.causal import causal
 from attnlab.modules.attention import Attention
-from attnlab.modules.position import Rotary, Rotary2D, Wrapped, XPos
+from attnlab.modules.position import Rotary, Rotary2D, ShiftedByOne, XPos
 from attnlab.ops.feature import FEATURES, Cosformer, Identity, Narrow, RotatedFeatures, Taylor
 from attnlab.ops.mask import Causal, EdgeList, KeyPadding, Window
 
@@ -118,7 +118,7 @@ def test_without_denominator_and_feature_map_it_rotates_queries_and_keys():
     np.testing.assert_allclose(turned("plain").attend(q, k, v), y, atol=1e-5)
 
 
-@pytest.mark.parametrize("position", [Rotary(), Rotary2D(columns=3), Wrapped(Rotary())], ids=str)
+@pytest.mark.parametrize("position", [Rotary(), Rotary2D(columns=3), ShiftedByOne(Rotary())], ids=str)
 @pytest.mark.parametrize("key_heads", [2, 1])
 def test_a_module_rotates_features_in_each_form(position, key_heads):
     make = lambda mechanism: jax.jit(lambda: Attention(jax.random.key(0), 8, 2, mechanism, key_heads))()
@@ -152,7 +152,7 @@ def test_padding_has_no_effect():
 
 
 def test_mechanisms_without_features_or_with_own_positions_or_decay_are_refused():
-    for position in (XPos(), Wrapped(XPos())):
+    for position in (XPos(), ShiftedByOne(XPos())):
         assert "not factors that decay" in position.refusal(Linear())
     for mechanism in (
         *(MECHANISMS[name] for name in ("gated-linear", "kda", "fast-weight")),

@@ -8,7 +8,7 @@ import pytest
 from jaxtyping import Array
 
 from attnlab.mechanisms import Softmax, causal
-from attnlab.ops.blockwise import LoopSchedule, Rule, attend, equal_blocks, merge_parts
+from attnlab.ops.blockwise import LoopSchedule, PositionedMask, attend, equal_blocks, merge_parts
 from attnlab.ops.blockwise.schedule import PanelSchedule, plan_blocks
 from attnlab.ops.blockwise.sweep import exponential
 from attnlab.ops.learned_score import Scores
@@ -116,12 +116,12 @@ def test_traced_arrays_in_a_bias_closure_are_always_refused():
         def __call__(self, q, i, j):
             return slope(self.s, q, i, j)
 
-    ways = {
+    makers = {
         "partial": [lambda s: partial(slope, s), lambda s: partial(partial(slope), s), lambda s: partial(Slope(s))],
         "Slope": [Slope],
         "__call__": [lambda s: Slope(s).__call__],
     }
-    for name, made in ((name, made) for name, several in ways.items() for made in several):
+    for name, made in ((name, made) for name, several in makers.items() for made in several):
         run = lambda s, made=made: Softmax(block=2).attend(q, k, v, bias=made(s)).sum()
         with pytest.raises(NotImplementedError, match=f"{name} holds a traced array outside of a pytree"):
             jax.grad(run)(0.5)
@@ -159,8 +159,8 @@ def test_a_fully_masked_row_is_zero_with_zero_gradient_and_affects_no_sum():
     place = lambda n: np.arange(n, dtype=np.int32)
 
     def run(q, k, v):
-        rules = [Rule(Window(1, 1) & ~Keys(2), place(4), place(6))]
-        parts = attend(q, k, v, Scores(scaled_dot, {}), rules, i=place(4), j=place(6), block=2)
+        masks = [PositionedMask(Window(1, 1) & ~Keys(2), place(4), place(6))]
+        parts = attend(q, k, v, Scores(scaled_dot, {}), masks, i=place(4), j=place(6), block=2)
         return merge_parts([parts, parts]), parts[1]
 
     @jax.jit
@@ -257,33 +257,33 @@ def test_blocks_above_the_diagonal_are_never_computed():
 
 def test_masks_are_evaluated_only_in_partial_blocks():
     place = np.arange(64, dtype=np.int32)
-    ways = plan_blocks([Rule(Causal(), place, place)], 64, 64, 8, 8)
-    assert isinstance(ways, PanelSchedule)
-    assert ways.kinds[0] == ((8, True),)
-    assert ways.kinds[3] == ((24, False), (8, True))
-    window = plan_blocks([Rule(Window(8, 1), place, place)], 64, 64, 8, 8)
+    schedule = plan_blocks([PositionedMask(Causal(), place, place)], 64, 64, 8, 8)
+    assert isinstance(schedule, PanelSchedule)
+    assert schedule.kinds[0] == ((8, True),)
+    assert schedule.kinds[3] == ((24, False), (8, True))
+    window = plan_blocks([PositionedMask(Window(8, 1), place, place)], 64, 64, 8, 8)
     assert window.kinds == (((8, True),), ((16, True),))
-    assert window.which.tolist() == [0] + [1] * 7
-    full = plan_blocks([Rule(Full(), place, place)], 64, 60, 8, 8)
+    assert window.kind_of_block.tolist() == [0] + [1] * 7
+    full = plan_blocks([PositionedMask(Full(), place, place)], 64, 60, 8, 8)
     assert full.kinds == (((56, False), (8, True)),)
 
 
 def test_too_many_kinds_of_panels_become_loops_and_give_the_same(monkeypatch):
     monkeypatch.setattr(routing_module(), "MOST", 1)
     place = np.arange(13, dtype=np.int32)
-    ways = plan_blocks([Rule(Causal(), place, place)], 13, 13, 4, 4)
-    assert isinstance(ways, LoopSchedule)
-    assert ways.whole.counts.tolist() == [0, 1, 2, 3]
-    assert ways.part.counts.tolist() == [1] * 4
+    schedule = plan_blocks([PositionedMask(Causal(), place, place)], 13, 13, 4, 4)
+    assert isinstance(schedule, LoopSchedule)
+    assert schedule.unmasked.counts.tolist() == [0, 1, 2, 3]
+    assert schedule.masked.counts.tolist() == [1] * 4
     same(both(13, 13, Causal(), 4))
 
 
 def test_rows_of_many_kinds_with_several_panels_become_loops():
     place = np.arange(64, dtype=np.int32)
-    asked = lambda mask: plan_blocks([Rule(mask, place, place)], 64, 64, 4, 4)
-    assert isinstance(asked(RandomBlocks(2, 4, 7)), LoopSchedule)
-    assert isinstance(asked(Causal()), PanelSchedule)
-    assert isinstance(asked(Causal() & Window(8, 1)), PanelSchedule)
+    planned = lambda mask: plan_blocks([PositionedMask(mask, place, place)], 64, 64, 4, 4)
+    assert isinstance(planned(RandomBlocks(2, 4, 7)), LoopSchedule)
+    assert isinstance(planned(Causal()), PanelSchedule)
+    assert isinstance(planned(Causal() & Window(8, 1)), PanelSchedule)
 
 
 def routing_module():

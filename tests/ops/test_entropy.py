@@ -24,15 +24,15 @@ def at_once(request, monkeypatch):
 def drawn(biased, dtype=jnp.float64):
     draw = np.random.default_rng(0)
     x, w, b = (jnp.asarray(draw.normal(size=shape), dtype) for shape in ((N, D), (D, V), (V,)))
-    target, share = jnp.asarray(draw.integers(V, size=N)), jnp.asarray(draw.random(N), dtype)
-    return (x, w, b if biased else None), (target, share.at[2].set(0))
+    target, weights = jnp.asarray(draw.integers(V, size=N)), jnp.asarray(draw.random(N), dtype)
+    return (x, w, b if biased else None), (target, weights.at[2].set(0))
 
 
-def at_all(x, w, b, target, share, smoothing):
+def at_all(x, w, b, target, weights, smoothing):
     """The equation of the docstring, with all logits at once."""
     s = x @ w if b is None else x @ w + b[None, :]
     aim = (1 - smoothing) * jax.nn.one_hot(target, V) + smoothing / V
-    return (share * -(aim * jax.nn.log_softmax(s)).sum(axis=1)).sum()
+    return (weights * -(aim * jax.nn.log_softmax(s)).sum(axis=1)).sum()
 
 
 @BIASED
@@ -53,12 +53,12 @@ def test_blocks_of_any_size_equal_all_logits_at_once(at_once, biased, smoothing)
 @SMOOTHING
 def test_the_loss_equals_pytorch(at_once, smoothing):
     torch = pytest.importorskip("torch")
-    (x, w, b), (target, share) = drawn(True)
+    (x, w, b), (target, weights) = drawn(True)
     scores = torch.tensor(np.asarray(x @ w + b[None, :]))
     right = torch.tensor(np.asarray(target, np.int64))
     each = torch.nn.functional.cross_entropy(scores, right, reduction="none", label_smoothing=smoothing)
-    expected = float((each * torch.tensor(np.asarray(share))).sum())
-    np.testing.assert_allclose(cross_entropy(x, w, b, target, share, smoothing).loss, expected, rtol=1e-12)
+    expected = float((each * torch.tensor(np.asarray(weights))).sum())
+    np.testing.assert_allclose(cross_entropy(x, w, b, target, weights, smoothing).loss, expected, rtol=1e-12)
 
 
 @BIASED
@@ -78,7 +78,7 @@ def test_gradients_agree_with_finite_differences(at_once):
 
 def test_lanes_are_independent(at_once):
     arrays, given = drawn(True)
-    slopes = jax.grad(lambda arrays, share: cross_entropy(*arrays, given[0], share).loss)
+    slopes = jax.grad(lambda arrays, weights: cross_entropy(*arrays, given[0], weights).loss)
     lanes = jax.tree.map(lambda a: jnp.stack([a, 2 * a, -a]), (arrays, given[1]))
     together = jax.vmap(slopes)(*lanes)
     for n in range(3):

@@ -286,7 +286,7 @@ def test_cosformer_has_no_position_beyond_its_length():
         phi.check(np.arange(5))
     with pytest.raises(ValueError, match=r"supports positions 0 … 3, got -1"):
         phi.check(jnp.array([-1]))
-    assert phi.sized(8) == Cosformer(length=8)
+    assert phi.with_length(8) == Cosformer(length=8)
     x = jnp.ones((3, K))
     query, key = jax.jit(lambda i: (phi.query(x, i).rows, phi.key(x, i).rows))(jnp.array([3, 4, -1]))
     np.testing.assert_array_equal(np.isnan(query).all(axis=1), [False, True, True])
@@ -338,8 +338,8 @@ def test_invalid_fields_are_refused():
         lambda: Favor(m=0),
         lambda: Cosformer(length=0),
         lambda: Favor(seed=-1),
-        lambda: Hedgehog(over=Relu()),
+        lambda: Hedgehog(activation=Relu()),
     ):
         with pytest.raises(ValueError, match="must be"):
             refused()
-    assert Hedgehog(over=Exp()) == FEATURES["hedgehog-exp"]
+    assert Hedgehog(activation=Exp()) == FEATURES["hedgehog-exp"]

@@ -38,8 +38,8 @@ def test_a_chunk_weights_the_incoming_state():
     assert not np.any(after)
 
 
-def reach_of(keep, run, before=0):
-    """The reach of kept tokens of the given runs."""
+def visibility_of(keep, run, before=0):
+    """The visibility of kept tokens of the given runs."""
     keep, run = np.array(keep, bool), np.array(run)
     pairs = np.tril(run[:, None] == run[None, :]) & keep[:, None] & keep[None, :]
     return linear.Visibility(pairs, keep & (run == before), keep & (run == run[-1]), np.array(run[-1] == before))
@@ -51,13 +51,13 @@ def reach_of(keep, run, before=0):
 def test_scaled_keys_equal_unscaled_keys_up_to_one_factor_per_query(keep, run):
     state, q, k, v = drawn()
     scale, peak = jnp.asarray(np.random.default_rng(2).normal(size=T) * 3), jnp.asarray(1.5)
-    reach = reach_of(keep, run)
-    plain, plain_after = linear.chunk(state * jnp.exp(peak), q, k * jnp.exp(scale)[:, None], v, *reach)
-    relative, after_peak = linear.relative_visibility(scale, peak, reach)
+    visible = visibility_of(keep, run)
+    plain, plain_after = linear.chunk(state * jnp.exp(peak), q, k * jnp.exp(scale)[:, None], v, *visible)
+    relative, after_peak = linear.relative_visibility(scale, peak, visible)
     y, after = linear.chunk(state, q, k, v, *relative)
     seen = [
         max(
-            [float(peak)] * bool(reach.state_visible[t]) + [float(scale[j]) for j in range(T) if reach.pairs[t, j]],
+            [float(peak)] * bool(visible.state_visible[t]) + [float(scale[j]) for j in range(T) if visible.pairs[t, j]],
             default=0,
         )
         for t in range(T)
@@ -68,13 +68,13 @@ def test_scaled_keys_equal_unscaled_keys_up_to_one_factor_per_query(keep, run):
 
 def test_scales_of_any_size_and_of_later_keys_change_nothing():
     scale = jnp.array([-1e9, 3e9, 0.0, -1e9, 1e9])
-    reach = reach_of([1] * 5, [0] * 5)
-    weights, peak = linear.relative_visibility(scale, jnp.asarray(linear.NO_SCALE), reach)
+    visible = visibility_of([1] * 5, [0] * 5)
+    weights, peak = linear.relative_visibility(scale, jnp.asarray(linear.NO_SCALE), visible)
     assert all(np.isfinite(x).all() for x in weights)
     assert peak == 3e9
     # The first query sees its own key with weight 1, although later keys are much larger.
     np.testing.assert_array_equal(weights.pairs[:2], [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
-    assert not np.any(linear.relative_visibility(scale, peak, reach_of([0] * 5, [0] * 5))[0].pairs)
+    assert not np.any(linear.relative_visibility(scale, peak, visibility_of([0] * 5, [0] * 5))[0].pairs)
 
 
 def test_rescaling_is_relative_to_the_largest_allowed_key():

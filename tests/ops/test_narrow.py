@@ -36,8 +36,8 @@ def test_other_components_have_no_gradient():
 def test_its_length_is_that_of_the_map():
     narrow = Narrow(Cosformer(length=4), 2)
     with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
-        narrow.fit(5)
-    assert narrow.sized(9) == Narrow(Cosformer(length=9), 2)
+        narrow.check_length(5)
+    assert narrow.with_length(9) == Narrow(Cosformer(length=9), 2)
 
 
 def test_widths_are_checked():

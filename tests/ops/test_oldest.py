@@ -10,7 +10,7 @@ import pytest
 
 import attnlab.ops
 from attnlab.console.errors import explain
-from attnlab.ops.oldest import OLDEST, OldJaxError, require
+from attnlab.ops.oldest import OLDEST, OldJaxError, check_jax_version
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def test_an_older_jax_is_refused_in_one_line(installed, monkeypatch):
 
 @pytest.mark.parametrize("installed", [(0, 10, 2), (0, 11, 0), (1, 0, 0)])
 def test_a_newer_jax_is_accepted(installed):
-    require(installed)
+    check_jax_version(installed)
 
 
 def test_it_is_the_version_in_pyproject_and_notebooks():

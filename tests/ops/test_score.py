@@ -22,7 +22,7 @@ PAIRS = {
     "concat": lambda q, k, j, w, u: u @ np.tanh(np.concatenate([w[0], w[1]]).T @ np.concatenate([q, k])),
     "location": lambda q, k, j, w: w[:, j] @ q,
     "gat": lambda q, k, j, a: leaky(np.concatenate([a[0], a[1]]) @ np.concatenate([q, k])),
-    "cosine": lambda q, k, j, heat: np.exp(heat) * (q @ k) / np.linalg.norm(q) / np.linalg.norm(k),
+    "cosine": lambda q, k, j, log_scale: np.exp(log_scale) * (q @ k) / np.linalg.norm(q) / np.linalg.norm(k),
 }
 
 
@@ -46,9 +46,9 @@ def test_scores_equal_the_functions_of_pytorch():
     F = torch.nn.functional
     told = lambda x: torch.tensor(np.asarray(x))
     pairs = lambda q, k: (told(q)[:, None].expand(4, 5, K).contiguous(), told(k)[None].expand(4, 5, K).contiguous())
-    q, k, heat = draw("cosine")
-    expected = F.cosine_similarity(*pairs(q, k), dim=2).numpy() * math.exp(float(heat["heat"]))
-    np.testing.assert_allclose(SCORES["cosine"](q, k, **heat), expected, atol=1e-12)
+    q, k, learned = draw("cosine")
+    expected = F.cosine_similarity(*pairs(q, k), dim=2).numpy() * math.exp(float(learned["log_scale"]))
+    np.testing.assert_allclose(SCORES["cosine"](q, k, **learned), expected, atol=1e-12)
     q, k, learned = draw("general")
     expected = F.bilinear(*pairs(q, k), told(learned["w"])[None])[..., 0].numpy()
     np.testing.assert_allclose(SCORES["general"](q, k, **learned), expected, atol=1e-12)
@@ -128,7 +128,7 @@ def test_cosines_of_zero_and_of_faint_vectors_have_finite_gradients():
         x = jnp.full((1, 3), scale, jnp.float32)
         assert np.isfinite(l2_normalize(x)).all()
         assert np.isfinite(jax.jacrev(l2_normalize)(x)).all()
-    y, back = jax.vjp(lambda heat: cosine(jnp.ones((1, 2)), jnp.ones((1, 2)), heat), jnp.asarray(1e4))
+    y, back = jax.vjp(lambda log_scale: cosine(jnp.ones((1, 2)), jnp.ones((1, 2)), log_scale), jnp.asarray(1e4))
     np.testing.assert_allclose(y, 100.0)
     assert np.isfinite(back(jnp.ones((1, 1)))[0])
 

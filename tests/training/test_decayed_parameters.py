@@ -58,7 +58,7 @@ def test_of_a_mechanism_matrices_alone_are_decayed(name):
     mechanism, matrices = CASES[name]
     assert matrices <= set(mechanism.learned)
     modules = [lambda: Attention(jax.random.key(0), 8, 2, mechanism, key_heads=1)]
-    if mechanism.traits.any_mask and not mechanism.traits.self_only:
+    if mechanism.traits.non_causal and not mechanism.traits.self_only:
         modules.append(lambda: RecurrentAttention(jax.random.key(0), 8, 8, 2, mechanism))
     for module in modules:
         for path, decayed in flags(module).items():

@@ -57,8 +57,9 @@ MADE = {
 # associative memory).
 DECAYS = {"w", "u", "q", "value", "key", "a", "query_w", "key_w", "conv_q", "conv_k"}
 SPARED = {
-    "b", "inner", "scale", "shift", "rate", "decay", "heat", "query_scale", "query_shift", "key_scale", "key_shift",
-    "table", "vectors", "rows", "columns", "numbers", "keys", "values", "first", "place", "points", "embed", "bias",
+    "b", "inner", "scale", "shift", "rate", "decay", "log_scale", "query_scale", "query_shift", "key_scale",
+    "key_shift", "table", "vectors", "rows", "columns", "numbers", "keys", "values", "first", "place", "points",
+    "embed", "bias",
 }  # fmt: skip
 
 

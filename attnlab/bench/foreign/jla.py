@@ -126,20 +126,20 @@ def _constant(x: Named) -> Array:
 
 
 def _decay(x: Named) -> Array:
-    """Returns −e^rate softplus(step + shift) of one gate per token [B T H] or per channel [B T H K]."""
-    rate = x["rate"] if x["step"].ndim == 3 else x["rate"][:, None]
-    return -jnp.exp(rate) * jax.nn.softplus(x["step"] + x["shift"])
+    """Returns −e^rate softplus(dt + shift) of one gate per token [B T H] or per channel [B T H K]."""
+    rate = x["rate"] if x["dt"].ndim == 3 else x["rate"][:, None]
+    return -jnp.exp(rate) * jax.nn.softplus(x["dt"] + x["shift"])
 
 
 def _written(x: Named) -> Array:
     """Returns values times the step, as Mamba-2 writes them."""
-    return jax.nn.softplus(x["step"] + x["shift"])[..., None] * x["v"]
+    return jax.nn.softplus(x["dt"] + x["shift"])[..., None] * x["v"]
 
 
 def _mamba(x: Named) -> tuple[Array, ...]:
     """Returns C, B, the inputs of all heads as channels, their steps, and A."""
     B, T, H, V = x["v"].shape
-    steps = jax.nn.softplus(x["step"] + x["shift"])
+    steps = jax.nn.softplus(x["dt"] + x["shift"])
     rates = -jnp.exp(x["rate"]).swapaxes(1, 2).reshape(H * V, -1)
     return x["q"], x["k"], x["v"].reshape(B, T, H * V), steps.reshape(B, T, H * V), rates
 
@@ -147,7 +147,7 @@ def _mamba(x: Named) -> tuple[Array, ...]:
 def _mamba3(x: Named) -> tuple[Array, ...]:
     """Returns C, B, the inputs, their A Δ, Δ and λ, the biases, and the angles before their functions."""
     rates = jnp.where(x["decay"] > 0, x["decay"] + 1, 1 / (1 + jnp.abs(x["decay"])))
-    steps = jax.nn.softplus(x["step"] + x["shift"])
+    steps = jax.nn.softplus(x["dt"] + x["shift"])
     decays = -jnp.maximum(rates, 1e-4) * steps
     return x["q"], x["k"], x["v"], decays, steps, x["trapezoid"], x["q_bias"], x["k_bias"], x["angle"]
 

@@ -69,9 +69,9 @@ def by_token(named: Named, step: Callable[[Named, int, Tensor], tuple[Tensor, Te
 
 
 def _decay(x: Named) -> Tensor:
-    """Returns −e^rate softplus(step + shift) of one gate per token [B T H] or per channel [B T H K]."""
-    rate = x["rate"] if x["step"].dim() == 3 else x["rate"][:, None]
-    return -rate.exp() * torch().nn.functional.softplus(x["step"] + x["shift"])
+    """Returns −e^rate softplus(dt + shift) of one gate per token [B T H] or per channel [B T H K]."""
+    rate = x["rate"] if x["dt"].dim() == 3 else x["rate"][:, None]
+    return -rate.exp() * torch().nn.functional.softplus(x["dt"] + x["shift"])
 
 
 def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0) -> ForeignFunction:
@@ -85,7 +85,7 @@ def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0
         return rule(x["q"], x["k"], x["v"], **gates, **chunk, **more, use_qk_l2norm_in_kernel=True)
 
     def step(x: Named, t: int, state: Tensor) -> tuple[Tensor, Tensor]:
-        here = {n: a[:, t : t + 1] if n in ("q", "k", "v", "beta", "step") else a for n, a in x.items()}
+        here = {n: a[:, t : t + 1] if n in ("q", "k", "v", "beta", "dt") else a for n, a in x.items()}
         y, state = call(here, initial_state=state, output_final_state=True)
         return y[:, 0], state
 
@@ -99,11 +99,11 @@ def _mamba2() -> Iterator[ForeignFunction]:
 
     def whole(x: Named) -> Tensor:
         scan, gates = model("mamba2").mamba2_chunk_scan, {"dt_bias": x["shift"], "dt_softplus": True}
-        return scan(x["v"], x["step"], -x["rate"].exp(), x["k"], x["q"], CHUNK, **gates)
+        return scan(x["v"], x["dt"], -x["rate"].exp(), x["k"], x["q"], CHUNK, **gates)
 
     def step(x: Named, t: int, state: Tensor) -> tuple[Tensor, Tensor]:
         values, rates = x["v"][:, t], -x["rate"].exp()[:, None, None].expand(state.shape[1:])
-        steps, shifts = x["step"][:, t, :, None].expand(values.shape), x["shift"][:, None].expand(values.shape[1:])
+        steps, shifts = x["dt"][:, t, :, None].expand(values.shape), x["shift"][:, None].expand(values.shape[1:])
         inputs = state, values, steps, rates, x["k"][:, t], x["q"][:, t]
         return model("mamba2").mamba2_selective_state_update(*inputs, dt_bias=shifts, dt_softplus=True), state
 
@@ -121,13 +121,13 @@ def _mamba() -> Iterator[ForeignFunction]:
     rates = lambda x: -x["rate"][0].exp().T
 
     def whole(x: Named) -> Tensor:
-        v, step, k, q = (x[name][:, :, 0].transpose(1, 2) for name in ("v", "step", "k", "q"))
+        v, dt, k, q = (x[name][:, :, 0].transpose(1, 2) for name in ("v", "dt", "k", "q"))
         scan = model("mamba").mamba_selective_scan
-        y = scan(v, step, rates(x), k, q, delta_bias=x["shift"][0], delta_softplus=True)
+        y = scan(v, dt, rates(x), k, q, delta_bias=x["shift"][0], delta_softplus=True)
         return y.transpose(1, 2)[:, :, None]
 
     def step(x: Named, t: int, state: Tensor) -> tuple[Tensor, Tensor]:
-        v, steps, k, q = (x[name][:, t, 0] for name in ("v", "step", "k", "q"))
+        v, steps, k, q = (x[name][:, t, 0] for name in ("v", "dt", "k", "q"))
         update = model("mamba").mamba_selective_state_update
         y = update(state, v, steps, rates(x), k, q, dt_bias=x["shift"][0], dt_softplus=True)
         return y[:, None], state

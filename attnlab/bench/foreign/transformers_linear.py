@@ -51,7 +51,7 @@ def _qwen3_next() -> ForeignFunction:
     def weights(x: Named) -> dict[str, Tensor]:
         return {
             "in_proj_qkvz.weight": by_head(x, 4, "q", "k", "v", "gate"),
-            "in_proj_ba.weight": by_head(x, 4, "tokens.beta", "tokens.step"),
+            "in_proj_ba.weight": by_head(x, 4, "tokens.beta", "tokens.dt"),
             "conv1d.weight": convolution(x),
             "A_log": x["learned.rate"],
             "dt_bias": x["learned.shift"],
@@ -76,7 +76,7 @@ def _kimi() -> ForeignFunction:
 
     def weights(x: Named) -> dict[str, Tensor]:
         maps = {f"{name}_proj": name for name in "qkvo"} | {"b_proj": "tokens.beta"}
-        maps |= {"forget_gate.f_a_proj": "down.step", "forget_gate.f_b_proj": "tokens.step"}
+        maps |= {"forget_gate.f_a_proj": "down.dt", "forget_gate.f_b_proj": "tokens.dt"}
         maps |= {"g_a_proj": "down.output gate", "g_b_proj": "gate"}
         return {f"{theirs}.weight": linear(x, ours) for theirs, ours in maps.items()} | {
             "conv1d.weight": convolution(x),
@@ -103,7 +103,7 @@ def _mamba2() -> ForeignFunction:
     def weights(x: Named) -> dict[str, Tensor]:
         sizes = [16, 16, 128]
         return {
-            "in_proj.weight": linear(x, "gate", "v", "k", "q", "tokens.step"),
+            "in_proj.weight": linear(x, "gate", "v", "k", "q", "tokens.dt"),
             "conv1d.weight": convolution(x, sizes),
             "conv1d.bias": turned_round(x["convolution.b"], sizes),
             "A_log": x["learned.rate"],
@@ -134,7 +134,7 @@ def _olmo_hybrid() -> ForeignFunction:
 
     def weights(x: Named) -> dict[str, Tensor]:
         maps = {f"{name}_proj": name for name in "qkvo"}
-        maps |= {"a_proj": "tokens.step", "b_proj": "tokens.beta", "g_proj": "gate"}
+        maps |= {"a_proj": "tokens.dt", "b_proj": "tokens.beta", "g_proj": "gate"}
         return {f"{theirs}.weight": linear(x, ours) for theirs, ours in maps.items()} | {
             "conv1d.weight": convolution(x),
             "A_log": x["learned.rate"],

@@ -14,9 +14,9 @@ MECHANISM = "model.mechanism"
 def override_scope(study: Study, given: Mapping[str, str]) -> list[str]:
     """Report which attentions `model.mechanism` does not apply to.
 
-    An attention has its own mechanism if the model's field of its name (`encoder`, `decoder`, `among`, `cross`) is not
-    None. `model.mechanism=` leaves it unchanged. If overrides give every attention its own mechanism, a varied
-    `model.mechanism` has no effect.
+    An attention has its own mechanism if the model's field of its name (`encoder`, `decoder`, `query_attention`,
+    `cross`) is not None. `model.mechanism=` leaves it unchanged. If overrides give every attention its own mechanism, a
+    varied `model.mechanism` has no effect.
 
     Args:
         study: the study after overrides.

@@ -10,7 +10,7 @@ import numpy as np
 from attnlab.analysis import flow, map_statistics
 from attnlab.analysis.maps import attention_maps
 from attnlab.analysis.scores import scores, softmax
-from attnlab.analysis.totals import totals
+from attnlab.analysis.totals import denominators
 from attnlab.data.io.files import DataError
 from attnlab.lab.study.values import text as words
 from attnlab.lab.trained.decoding import DivergedError
@@ -44,14 +44,14 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
     Returns:
         A dict with "answer", "step", "steps" (the planned number), "notes", "examples", and
 
-        - "attentions": a dict by name ("encoder", "decoder", "cross", and "among" for DETR's self-attention of
-          queries). Each has "mechanism"; "mechanisms" (that of each layer); "rows" and "columns" (symbols); "rank" (the
-          largest possible); "entropy" (the largest possible, in nats); "softmax" (whether the mechanism is softmax);
-          "divides" (whether it divides by a sum that may approach zero); "figures", `[L][H]` of {"rank", "entropy",
-          "share", "reach", "apart", "empty", "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is the total
-          variation distance between the map and the softmax of the same queries and keys. "empty" is the number of rows
-          without weight. If "divides" is true, the figures also have "total", the smallest absolute value of such a
-          sum.
+        - "attentions": a dict by name ("encoder", "decoder", "cross", and "query_attention" for DETR's self-attention
+          of queries). Each has "mechanism"; "mechanisms" (that of each layer); "rows" and "columns" (symbols); "rank"
+          (the largest possible); "entropy" (the largest possible, in nats); "softmax" (whether the mechanism is
+          softmax); "divides" (whether it divides by a sum that may approach zero); "figures", `[L][H]` of {"rank",
+          "entropy", "share", "reach", "apart", "empty", "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is
+          the total variation distance between the map and the softmax of the same queries and keys. "empty" is the
+          number of rows without weight. If "divides" is true, the figures also have "total", the smallest absolute
+          value of such a sum.
         - "training": for every checkpoint in the folder, the oldest first, {"step", "loss", "scores" (their variance,
           by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over heads, by
           layer)}. All but "figures" are measured on the first validation examples; "examples" is their number.
@@ -96,7 +96,7 @@ def _repeated(config: object) -> list[str]:
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
     """Compute every map of the tested model, with its figures."""
     seen, scored = (observed(found.model, example, look) for look in (attention_maps, scores))
-    divisors = totals(found.experiment.model, found.model, *example.inputs)
+    divisors = denominators(found.experiment.model, found.model, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
         raise DivergedError("the model returned non-finite values for this input")
     described = {}
@@ -110,7 +110,7 @@ def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]
             "rows": rows,
             "columns": columns,
             "rank": _largest(found, name, *layers.shape[-2:]),
-            "entropy": float(map_statistics.mean(map_statistics.most_entropy(scored[name][0, 0] != -np.inf))),
+            "entropy": float(map_statistics.mean(map_statistics.max_entropy(scored[name][0, 0] != -np.inf))),
             "softmax": type(mechanism) is Softmax,
             "divides": name in divisors,
             "figures": _heads(_figures(layers, scored[name]) | _least(divisors.get(name), scored[name])),
@@ -133,7 +133,7 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
 
 def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
     """Compute the figures `[L H]` by name, for maps `[L H T S]` with their scores."""
-    most, entropy = map_statistics.most_entropy(scored != -np.inf), map_statistics.entropy(layers)
+    most, entropy = map_statistics.max_entropy(scored != -np.inf), map_statistics.entropy(layers)
     # The share is undefined for a row that sees only one key.
     share = entropy / np.where(most > 0, most, np.nan)
     from_softmax = map_statistics.distance(layers, softmax(scored))

@@ -13,7 +13,7 @@ from attnlab.modules.position.gaussian_2d import Quadratic2D
 from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
 from attnlab.modules.position.relative import T5, ALiBi, Shaw
 from attnlab.modules.position.rotary import Rotary, XPos
-from attnlab.modules.position.wrapped import Wrapped
+from attnlab.modules.position.shifted_by_one import ShiftedByOne
 from attnlab.registry import Registry
 
 POSITIONS: dict[str, Position] = Registry("POSITIONS")
@@ -47,8 +47,8 @@ __all__ = [
     "Rotary",
     "Rotary2D",
     "Shaw",
+    "ShiftedByOne",
     "Sinusoidal",
     "Sinusoidal2D",
-    "Wrapped",
     "XPos",
 ]

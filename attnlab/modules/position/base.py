@@ -11,7 +11,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops.learned_score import Bias
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 class PositionEncoding:
@@ -42,15 +42,19 @@ class PositionEncoding:
         """
         return None
 
-    def add(self, x: Float[Array, "T D"], i: Int[Places, " T"], table: Array | None = None) -> Float[Array, "T D"]:
+    def add(
+        self, x: Float[Array, "T D"], i: Int[ArrayOrNumpy, " T"], table: Array | None = None
+    ) -> Float[Array, "T D"]:
         """Return the input x with positions i added. `table` is the result of `table`, or None."""
         return x
 
-    def per_layer(self, i: Int[Places, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
+    def per_layer(self, i: Int[ArrayOrNumpy, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
         """Return what is added to the input of each layer, or None."""
         return None
 
-    def rotate(self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]):
+    def rotate(
+        self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
+    ):
         """Return the queries and keys of one head, rotated by their positions i and j."""
         return q, k
 
@@ -82,7 +86,7 @@ class PositionEncoding:
 
 @dataclass(frozen=True)
 class Position(PositionEncoding, metaclass=Documented):
-    """No position encoding. A permutation of the input permutes the output.
+    """No position encoding. Without a causal mask, a permutation of the input permutes the output.
 
     This is also the base of all configurations of position encodings. Three class attributes classify them (Liu et
     al. 2020, table 1).
@@ -98,10 +102,13 @@ class Position(PositionEncoding, metaclass=Documented):
     @property
     def line(self) -> str:
         """A one-line description for a list: the first line of the docstring, and the properties that hold."""
-        named = {"inductive": self.inductive, "data-driven": self.data_driven}
-        named |= {"parameter-efficient": self.parameter_efficient}
-        properties = ", ".join(name for name, holds in named.items() if holds)
-        return f"{(self.__doc__ or '').splitlines()[0]} {properties.capitalize()}."
+        line = (self.__doc__ or "").splitlines()[0]
+        if self.inductive:
+            line += " Extrapolates to longer sequences."
+        if self.data_driven:
+            growth = "is independent of" if self.parameter_efficient else "grows with"
+            line += f" Learned, with a number of parameters that {growth} the length."
+        return line
 
     def check(self, width: int, heads: int) -> None:
         """Raise ValueError if the encoding does not support a model of this width and number of heads."""

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.blockwise.schedule import LoopSchedule, Rule, plan_blocks
+from attnlab.ops.blockwise.schedule import LoopSchedule, PositionedMask, plan_blocks
 from attnlab.ops.blockwise.sweep import Plan, backward, forward
 from attnlab.ops.blockwise.vmap_groups import vmap_in_groups
 from attnlab.ops.learned_score import Scores
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.split import pad_to_multiple
@@ -29,33 +29,34 @@ def attend(
     k: Float[Array, "S K"],
     v: Float[Array, "S V"],
     scores: Scores,
-    rules: Sequence[Rule],
+    masks: Sequence[PositionedMask],
     *,
-    i: Int[Places, " T"],
-    j: Int[Places, " S"],
+    i: Int[ArrayOrNumpy, " T"],
+    j: Int[ArrayOrNumpy, " S"],
     block: int,
-    ways: LoopSchedule | None = None,
+    schedule: LoopSchedule | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, " T"]]:
-    """Computes softmax(scores(q, k)) v over the pairs that all rules allow.
+    """Computes softmax(scores(q, k)) v over the pairs that all masks allow.
 
     Args:
       q: queries [T K].
       k: keys [S K].
       v: values [S V].
       scores: the score function with its learned arrays and bias.
-      rules: masks with their positions. A pair must be allowed by all of them.
+      masks: masks with their positions. A pair must be allowed by all of them.
       i: positions of queries for the scores [T].
       j: positions of keys for the scores [S].
       block: largest number of rows of a block, of queries and of keys.
-      ways: which blocks meet, if the caller knows more than the rules say. None (the default) derives it from the
-        rules. A block must have `equal_blocks(T, block)` queries and `equal_blocks(S, block)` keys.
+      schedule: which blocks of keys each block of queries attends to, if the caller knows more than the masks say.
+        None (the default) derives it from the masks. A block must have `equal_blocks(T, block)` queries and
+        `equal_blocks(S, block)` keys.
 
     Returns:
       The outputs [T V], and the logarithm of the sum of exponentials of each query [T], in float32 at least. A row
       without any allowed key is zero, with a logarithm of −∞.
 
     Raises:
-      NotImplementedError: if a function in `scores` or `rules` hides a traced array in a closure or an attribute.
+      NotImplementedError: if a function in `scores` or `masks` hides a traced array in a closure or an attribute.
     """
     T, S = q.shape[0], k.shape[0]
     if T == 0 or S == 0:
@@ -64,12 +65,11 @@ def attend(
         )
     rows, columns = equal_blocks(T, block), equal_blocks(S, block)
     q, k, scores = scores.plain(q, k)
-    asked = tuple(
-        Rule(rule.mask, pad_to_multiple(rule.i, rows, "edge"), pad_to_multiple(rule.j, columns, "edge"))
-        for rule in rules
+    padded = tuple(
+        PositionedMask(x.mask, pad_to_multiple(x.i, rows, "edge"), pad_to_multiple(x.j, columns, "edge")) for x in masks
     )
-    way = plan_blocks(rules, T, S, rows, columns) if ways is None else ways
-    plan = Plan(scores, pad_to_multiple(i, rows, "edge"), pad_to_multiple(j, columns, "edge"), asked, way, rows, S)
+    planned = plan_blocks(masks, T, S, rows, columns) if schedule is None else schedule
+    plan = Plan(scores, pad_to_multiple(i, rows, "edge"), pad_to_multiple(j, columns, "edge"), padded, planned, rows, S)
     y, norm = _call(pad_to_multiple(q, rows), pad_to_multiple(k, columns), pad_to_multiple(v, columns), plan)
     return y[:T], norm[:T]
 
@@ -89,7 +89,7 @@ def merge_parts(parts: Sequence[tuple[Float[Array, "T V"], Float[Array, " T"]]])
 
 
 def equal_blocks(length: int, block: int) -> int:
-    """Returns the number of rows of a block, at most `block`, such that equal blocks leave few rows over."""
+    """Returns the block size, at most `block`, that needs the least padding."""
     count = -(-length // block)
     size = -(-length // count)
     return min(block, -(-size // 8) * 8) if count > 1 else size
@@ -116,7 +116,7 @@ def _call(q, k, v, plan: Plan):
         held = {"learned": iter(learned), "given": iter(given), "known": iter(of("known"))}
         return jax.tree.unflatten(tree, [next(held[kind]) for kind in kinds])
 
-    room = PANEL // (plan.rows * max(1, plan.ways.width))
+    room = PANEL // (plan.rows * max(1, plan.schedule.width))
     ahead = vmap_in_groups(lambda q, k, v, learned, given: forward(q, k, v, planned(learned, given)), room)
 
     def behind(q, k, v, learned, given, *rest):

@@ -1,4 +1,7 @@
-"""Which keys a block of queries meets, and in what panels. It is derived from masks and positions at trace time."""
+"""Which keys a block of queries attends to, and in what panels.
+
+It is derived from masks and positions at trace time.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ import numpy as np
 from jaxtyping import Array, Int, PyTree
 
 from attnlab.ops.blockwise.vmap_groups import max_over_vmap
-from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full, Mask
 from attnlab.ops.tree import pytree, static
 from attnlab.ops.trip_counts import annotate_trip_counts
 
 # Largest number of keys of a panel. The scores of a block of queries with a whole panel are held at once.
 WIDEST = 4096
-# Largest number of panels that are compiled, over all kinds of query blocks. With more panels, blocks are met in a
+# Largest number of panels that are compiled, over all kinds of query blocks. With more panels, blocks are visited in a
 # loop. A loop is also used if there are more than `FEW` kinds with more than two panels each on average: unrolled, such
 # scattered panels take minutes to compile.
 MOST, FEW = 64, 3
@@ -28,17 +31,17 @@ NOWHERE = 2**30
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Rule:
+class PositionedMask:
     """A mask with the positions of queries and keys at which it is evaluated.
 
-    If there are several rules, a pair must be allowed by all of them.
+    If there are several of them, a pair must be allowed by all.
     """
 
     mask: Mask
     """The mask."""
-    i: Int[Places, " T"]
+    i: Int[ArrayOrNumpy, " T"]
     """Positions of the queries [T]."""
-    j: Int[Places, " S"]
+    j: Int[ArrayOrNumpy, " S"]
     """Positions of the keys [S]."""
 
     def over(self, here: slice, there: slice) -> bool | None:
@@ -58,100 +61,109 @@ class Rule:
 @pytree
 @dataclass(frozen=True, eq=False)
 class PanelSchedule:
-    """Each block of queries meets a few panels of neighbouring keys. Blocks with equal panels share compiled code."""
+    """Each block of queries attends to a few panels of neighbouring keys.
 
-    which: Int[Places, " A"]
+    Blocks with equal panels share compiled code.
+    """
+
+    kind_of_block: Int[ArrayOrNumpy, " A"]
     """Kind of each block of queries [A]."""
-    starts: Int[Places, "A N"]
+    starts: Int[ArrayOrNumpy, "A N"]
     """First key of each panel of each block [A N]."""
     kinds: tuple[tuple[tuple[int, bool], ...], ...] = static()
-    """For each kind, the (width, asked) of its panels; `asked` says whether the rules must be evaluated."""
+    """For each kind, the (width, needs_mask) of its panels; `needs_mask` says whether the masks must be evaluated."""
 
     @property
     def width(self) -> int:
-        """Largest number of keys that a block of queries meets."""
+        """Largest number of keys that a block of queries attends to."""
         return max(sum(width for width, _ in kind) for kind in self.kinds)
 
     def sweep(self, a: Int[Array, ""], step: Callable, carry: PyTree) -> PyTree:
-        """Runs `step(carry, start, width, asked) -> carry` for every panel that query block `a` meets."""
+        """Runs `step(carry, start, width, needs_mask) -> carry` for every panel that query block `a` attends to."""
         starts = jnp.asarray(self.starts)[a]
 
         def branch(kind):
-            def meet(carry):
-                for n, (width, asked) in enumerate(kind):
-                    carry = step(carry, starts[n], width, asked)
+            def visit(carry):
+                for n, (width, needs_mask) in enumerate(kind):
+                    carry = step(carry, starts[n], width, needs_mask)
                 return carry
 
-            return meet
+            return visit
 
         branches = [branch(kind) for kind in self.kinds]
         if len(branches) == 1:
             return branches[0](carry)
-        with annotate_trip_counts([int(np.sum(self.which == n)) for n in range(len(branches))], len(self.which)):
-            return jax.lax.switch(jnp.asarray(self.which)[a], branches, carry)
+        with annotate_trip_counts(
+            [int(np.sum(self.kind_of_block == n)) for n in range(len(branches))], len(self.kind_of_block)
+        ):
+            return jax.lax.switch(jnp.asarray(self.kind_of_block)[a], branches, carry)
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class BlockVisits:
-    """The key blocks that each query block a meets: the first counts[a] of blocks[a]. The arrays may be traced."""
+    """The key blocks that each query block a attends to: the first counts[a] of blocks[a]. The arrays may be traced."""
 
-    blocks: Int[Places, "A N"]
+    blocks: Int[ArrayOrNumpy, "A N"]
     """Indices of key blocks [A N]."""
-    counts: Int[Places, " A"]
-    """How many of them each query block meets [A]."""
-    usual: int = static(default=1)
+    counts: Int[ArrayOrNumpy, " A"]
+    """How many of them each query block attends to [A]."""
+    expected_count: int = static(default=1)
     """Roughly how many blocks to expect, if `counts` is traced. Used for cost estimates."""
 
     @property
     def mean(self) -> tuple[list[int], int]:
         """The mean number of key blocks per query block, as arguments of `annotate_trip_counts`."""
         known = isinstance(self.counts, np.ndarray)
-        return ([int(self.counts.sum())], len(self.counts)) if known else ([self.usual], 1)
+        return ([int(self.counts.sum())], len(self.counts)) if known else ([self.expected_count], 1)
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class LoopSchedule:
-    """Each block of queries meets blocks of `size` keys in a loop, in any order and number."""
+    """Each block of queries attends to blocks of `size` keys in a loop, in any order and number."""
 
-    whole: BlockVisits
+    unmasked: BlockVisits
     """The blocks in which all pairs are allowed."""
-    part: BlockVisits
-    """The blocks in which the rules must be evaluated."""
+    masked: BlockVisits
+    """The blocks in which the masks must be evaluated."""
     size: int = static()
     """Keys per block."""
 
     @property
     def width(self) -> int:
-        """Number of keys that a block of queries meets at a time."""
+        """Number of keys that a block of queries attends to at a time."""
         return self.size
 
     def sweep(self, a: Int[Array, ""], step: Callable, carry: PyTree) -> PyTree:
-        """Runs `step(carry, start, width, asked) -> carry` for every key block that query block `a` meets.
+        """Runs `step(carry, start, width, needs_mask) -> carry` for every key block that query block `a` attends to.
 
         Under `jax.vmap` all examples take the same number of rounds. An example that is done gets the start `NOWHERE`,
         where there are no keys. If each example stopped by itself, the whole carry would be copied in every round.
         """
-        for visits, asked in ((self.whole, False), (self.part, True)):
+        for visits, needs_mask in ((self.unmasked, False), (self.masked, True)):
             if visits.blocks.shape[1]:
                 blocks, count = jnp.asarray(visits.blocks)[a], jnp.asarray(visits.counts)[a]
                 rounds = max_over_vmap(count)
 
-                def meet(n, carry, blocks=blocks, count=count, asked=asked):
+                def visit(n, carry, blocks=blocks, count=count, needs_mask=needs_mask):
                     start = blocks[n] * self.size
-                    return step(carry, jnp.where(n < count, start, NOWHERE) if asked else start, self.size, asked)
+                    return step(
+                        carry, jnp.where(n < count, start, NOWHERE) if needs_mask else start, self.size, needs_mask
+                    )
 
                 with annotate_trip_counts(*visits.mean):
-                    carry = jax.lax.fori_loop(0, rounds, meet, carry)
+                    carry = jax.lax.fori_loop(0, rounds, visit, carry)
         return carry
 
 
-def plan_blocks(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) -> PanelSchedule | LoopSchedule:
-    """Plans which keys each block of queries meets.
+def plan_blocks(
+    masks: Sequence[PositionedMask], T: int, S: int, rows: int, columns: int
+) -> PanelSchedule | LoopSchedule:
+    """Plans which keys each block of queries attends to.
 
     Args:
-      rules: masks with their positions.
+      masks: masks with their positions.
       T: number of queries.
       S: number of keys.
       rows: queries per block.
@@ -160,48 +172,48 @@ def plan_blocks(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) 
     Returns:
       A `PanelSchedule` if there are few distinct panels, else a `LoopSchedule`.
     """
-    met = [list(_met(rules, slice(a, min(a + rows, T)), 0, S, columns)) for a in range(0, T, rows)]
-    panels = [list(_panels(row, max(1, WIDEST // columns))) for row in met]
-    rowwise = [tuple((count * columns, asked) for _, count, asked in row) for row in panels]
+    visits = [list(_visited(masks, slice(a, min(a + rows, T)), 0, S, columns)) for a in range(0, T, rows)]
+    panels = [list(_panels(row, max(1, WIDEST // columns))) for row in visits]
+    rowwise = [tuple((count * columns, needs_mask) for _, count, needs_mask in row) for row in panels]
     kinds = tuple(dict.fromkeys(rowwise))
     count = sum(map(len, kinds))
     if count > MOST or (len(kinds) > FEW and count > 2 * len(kinds)):
-        return LoopSchedule(_visits(met, False), _visits(met, True), columns)
-    which = np.array([kinds.index(kind) for kind in rowwise], np.int32)
-    return PanelSchedule(which, _table([[b * columns for b, _, _ in row] for row in panels]), kinds)
+        return LoopSchedule(_block_visits(visits, False), _block_visits(visits, True), columns)
+    kind_of_block = np.array([kinds.index(kind) for kind in rowwise], np.int32)
+    return PanelSchedule(kind_of_block, _table([[b * columns for b, _, _ in row] for row in panels]), kinds)
 
 
-def _met(rules, here, start, stop, columns) -> Iterator[tuple[int, bool]]:
-    """Yields (block, asked) for the blocks of keys start … stop−1 that may be met.
+def _visited(masks, here, start, stop, columns) -> Iterator[tuple[int, bool]]:
+    """Yields (block, needs_mask) for the blocks of keys start … stop−1 that may hold an allowed pair.
 
-    The range is halved until the rules know something about all of it.
+    The range is halved until the masks know something about all of it.
     """
-    said = [rule.over(here, slice(start, stop)) for rule in rules]
+    said = [mask.over(here, slice(start, stop)) for mask in masks]
     if False in said:
         return
     count = -(-(stop - start) // columns)
     if None in said and count > 1:
         half = start + count // 2 * columns
-        yield from _met(rules, here, start, half, columns)
-        yield from _met(rules, here, half, stop, columns)
+        yield from _visited(masks, here, start, half, columns)
+        yield from _visited(masks, here, half, stop, columns)
     else:
         for b in range(start, stop, columns):
             # The last block may be padded. Then the padding must be masked out, even if all pairs are allowed.
             yield b // columns, None in said or b + columns > stop
 
 
-def _panels(met, widest) -> Iterator[tuple[int, int, bool]]:
-    """Yields (first block, number of blocks, asked), joining neighbours with the same `asked`."""
+def _panels(visits, widest) -> Iterator[tuple[int, int, bool]]:
+    """Yields (first block, number of blocks, needs_mask), joining neighbours with the same `needs_mask`."""
     sort = lambda place: (place[0] - place[1][0], place[1][1])
-    for _, run in groupby(enumerate(met), sort):
+    for _, run in groupby(enumerate(visits), sort):
         blocks = [block for _, block in run]
         for n in range(0, len(blocks), widest):
             yield blocks[n][0], len(blocks[n : n + widest]), blocks[n][1]
 
 
-def _visits(met, asked: bool) -> BlockVisits:
-    """Returns the visits of all query blocks, for the key blocks with or without rules to evaluate."""
-    chosen = [[b for b, asks in row if asks is asked] for row in met]
+def _block_visits(visits, needs_mask: bool) -> BlockVisits:
+    """Returns the visits of all query blocks, for the key blocks with or without masks to evaluate."""
+    chosen = [[b for b, needs in row if needs is needs_mask] for row in visits]
     return BlockVisits(_table(chosen), np.array([len(row) for row in chosen], np.int32))
 
 

@@ -11,10 +11,10 @@ from jax.lax import dynamic_slice_in_dim as part
 from jax.lax import dynamic_update_slice_in_dim as put
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.blockwise.schedule import LoopSchedule, PanelSchedule, Rule
+from attnlab.ops.blockwise.schedule import LoopSchedule, PanelSchedule, PositionedMask
 from attnlab.ops.blockwise.vmap_groups import all_over_vmap
 from attnlab.ops.learned_score import Scores
-from attnlab.ops.mask import Full, Places
+from attnlab.ops.mask import ArrayOrNumpy, Full
 from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.tree import pytree, static
 
@@ -30,14 +30,14 @@ class Plan:
 
     scores: Scores
     """The score function."""
-    i: Int[Places, " T"]
+    i: Int[ArrayOrNumpy, " T"]
     """Positions of queries for the scores [T]."""
-    j: Int[Places, " S"]
+    j: Int[ArrayOrNumpy, " S"]
     """Positions of keys for the scores [S]."""
-    rules: tuple[Rule, ...]
+    masks: tuple[PositionedMask, ...]
     """Masks with their positions."""
-    ways: PanelSchedule | LoopSchedule
-    """Which blocks meet."""
+    schedule: PanelSchedule | LoopSchedule
+    """Which blocks of keys each block of queries attends to."""
     rows: int = static()
     """Queries per block."""
     keys: int = static()
@@ -49,12 +49,12 @@ class Plan:
         return self.scores(q, k, i, j)
 
     def allowed(self, a, start, width):
-        """Returns which pairs of query block `a` and the `width` keys from row `start` on may meet."""
+        """Returns which pairs of query block `a` and the `width` keys from row `start` on are allowed."""
         pairs = (start + jnp.arange(width, dtype=jnp.int32) < self.keys)[None, :]
-        for rule in self.rules:
-            if not isinstance(rule.mask, Full):
-                i, j = part(jnp.asarray(rule.i), a * self.rows, self.rows), part(jnp.asarray(rule.j), start, width)
-                pairs = pairs & rule.mask(i, j)
+        for here in self.masks:
+            if not isinstance(here.mask, Full):
+                i, j = part(jnp.asarray(here.i), a * self.rows, self.rows), part(jnp.asarray(here.j), start, width)
+                pairs = pairs & here.mask(i, j)
         return pairs
 
     def each(self, body, carry, *columns):
@@ -107,10 +107,10 @@ def _forward(q, k, v, plan, peaks):
     def body(_, here):
         a, q = here
 
-        def step(carry, start, width, asked):
+        def step(carry, start, width, needs_mask):
             peak, total, mixed = carry
             scores = plan.scored(q, part(k, start, width), a, start).astype(dtype)
-            if asked:
+            if needs_mask:
                 scores = jnp.where(plan.allowed(a, start, width), scores, -jnp.inf)
             if peaks:
                 # Online softmax: rescale the sums so far to the new peak. −∞ (no key yet) is replaced by 0, because
@@ -123,7 +123,7 @@ def _forward(q, k, v, plan, peaks):
             return peak, total + share.sum(axis=1), mixed + matmul(share.astype(v.dtype), part(v, start, width))
 
         start = jnp.full(rows, -jnp.inf, dtype), jnp.zeros(rows, dtype), jnp.zeros((rows, v.shape[1]), dtype)
-        peak, total, mixed = plan.ways.sweep(a, step, start)
+        peak, total, mixed = plan.schedule.sweep(a, step, start)
         some = total != 0
         total = jnp.where(some, total, 1)
         norm = jnp.log(total) + (jnp.where(some, peak, 0) if peaks else 0)
@@ -164,14 +164,14 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
     def body(sums, here):
         a, q, base, level, dy = here
 
-        def step(carry, start, width, asked):
+        def step(carry, start, width, needs_mask):
             dq, dk, dv, dlearned = carry
             key, value = part(k, start, width), part(v, start, width)
             scores, back = score(plan, planned, learned, q, key, part(columns, start, width, 1), a, start)
             # Pairs are transposed, with one row per key. Every product then reads both factors along their rows.
             share = exponential(scores.astype(dtype) - base[None, :])
             pull = matmul(value, dy.T) + level[None, :]
-            if asked:
+            if needs_mask:
                 allowed = plan.allowed(a, start, width).T
                 share, pull = jnp.where(allowed, share, 0), jnp.where(allowed, pull, 0)
             # dk and dv of one panel get contributions of many query blocks, so they are added in place.
@@ -180,7 +180,7 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
             dlearned = [x + y.astype(x.dtype) for x, y in zip(dlearned, new, strict=True)]
             return dq + new_q.astype(dq.dtype), add(dk, new_k), add(dv, matmul(share.astype(v.dtype), dy)), dlearned
 
-        dq, *sums = plan.ways.sweep(a, step, (zeros(q.T), *sums))
+        dq, *sums = plan.schedule.sweep(a, step, (zeros(q.T), *sums))
         # Without the barrier the compiler would fold the transpose into the products, and read along columns.
         return tuple(sums), jax.lax.optimization_barrier(dq).T
 

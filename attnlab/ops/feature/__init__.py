@@ -3,7 +3,7 @@
 A feature map is a frozen dataclass. `FEATURES` lists instances by name.
 """
 
-from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.base import Feature, FeatureRows
 from attnlab.ops.feature.elementwise import EluPlusOne, Exp, Identity, Relu, SoftmaxFeatures, SquaredRelu
 from attnlab.ops.feature.learned import T2R, Hedgehog, Rebased
 from attnlab.ops.feature.narrow import Narrow
@@ -24,7 +24,7 @@ FEATURES |= {
     "softmax": SoftmaxFeatures(),
     "t2r": T2R(),
     "hedgehog": Hedgehog(),
-    "hedgehog-exp": Hedgehog(over=Exp()),
+    "hedgehog-exp": Hedgehog(activation=Exp()),
     "cosformer": Cosformer(),
     "taylor": Taylor(),
     "power": Power(),
@@ -43,9 +43,9 @@ __all__ = [
     "Exp",
     "Favor",
     "Feature",
+    "FeatureRows",
     "Hedgehog",
     "Identity",
-    "Mapped",
     "Narrow",
     "Power",
     "Rebased",

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from attnlab.documented import Documented
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
-class Mapped(NamedTuple):
+class FeatureRows(NamedTuple):
     """Rows in feature space, with an optional scale: φ(x_t) = exp(scale_t) · rows_t.
 
     Only maps with exponentials return a scale, so that nothing overflows. Sums are then taken relative to the largest
@@ -24,7 +24,7 @@ class Mapped(NamedTuple):
     """The features [T M], relative to the scale."""
     scale: Float[Array, " T"] | None = None
     """Logarithm of each row's largest feature [T], or None for a scale of zero."""
-    counted: Float[Array, "T M"] | None = None
+    denominator_rows: Float[Array, "T M"] | None = None
     """Rows [T M] whose products the denominator sums, or None if they are `rows`."""
 
 
@@ -35,16 +35,16 @@ class Feature(metaclass=Documented):
     square of 300 is infinite, and exp(−24) is zero.
 
     Attributes:
-      scaled: whether the map returns scales (see `Mapped`).
+      scaled: whether the map returns scales (see `FeatureRows`).
       signed: whether features may be negative.
       position_dependent: whether the rows themselves depend on positions.
-      closed: whether the map has a `kernel`.
+      has_kernel: whether the map has a `kernel`.
     """
 
     scaled = False
     signed = False
     position_dependent = False
-    closed = False
+    has_kernel = False
 
     @property
     def line(self) -> str:
@@ -76,7 +76,7 @@ class Feature(metaclass=Documented):
         """Returns the floating-point operations per row, without exponentials."""
         return self.dim(K)
 
-    def query(self, x: Float[Array, "T K"], i: Int[Places, " T"], **learned: Float[Array, "..."]) -> Mapped:
+    def query(self, x: Float[Array, "T K"], i: Int[ArrayOrNumpy, " T"], **learned: Float[Array, "..."]) -> FeatureRows:
         """Maps queries.
 
         Args:
@@ -85,11 +85,11 @@ class Feature(metaclass=Documented):
           **learned: the learned arrays of one head.
 
         Returns:
-          φ(x), as a `Mapped`.
+          φ(x), as a `FeatureRows`.
         """
         raise NotImplementedError
 
-    def key(self, x: Float[Array, "S K"], j: Int[Places, " S"], **learned: Float[Array, "..."]) -> Mapped:
+    def key(self, x: Float[Array, "S K"], j: Int[ArrayOrNumpy, " S"], **learned: Float[Array, "..."]) -> FeatureRows:
         """Maps keys by ψ, which is φ unless the map treats queries and keys differently.
 
         Args:
@@ -98,14 +98,14 @@ class Feature(metaclass=Documented):
           **learned: the learned arrays of one head.
 
         Returns:
-          ψ(x), as a `Mapped`.
+          ψ(x), as a `FeatureRows`.
         """
         return self.query(x, j, **learned)
 
     def kernel(
         self, q: Float[Array, "T K"], k: Float[Array, "S K"], **learned: Float[Array, "..."]
     ) -> tuple[Float[Array, "T N"], Float[Array, "S N"], Callable[[Array], Array]]:
-        """Returns what computes the products φ(q_t)·ψ(k_j) without the features, for a map that is `closed`.
+        """Returns what computes the products φ(q_t)·ψ(k_j) without the features, for a map that has one.
 
         Args:
           q: queries [T K].
@@ -116,11 +116,11 @@ class Feature(metaclass=Documented):
           Rows q' [T N], rows k' [S N] and an elementwise function f, with φ(q_t)·ψ(k_j) = f(q'_t·k'_j).
 
         Raises:
-          NotImplementedError: if the map is not closed.
+          NotImplementedError: if the map has no kernel.
         """
         raise NotImplementedError
 
-    def aligned(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
+    def aligned(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> tuple[ArrayOrNumpy, ArrayOrNumpy]:
         """Returns positions of queries and keys shifted to the origin that the map expects.
 
         Args:
@@ -129,29 +129,29 @@ class Feature(metaclass=Documented):
         """
         return i, j
 
-    def check(self, i: Int[Places, " T"]) -> None:
+    def check(self, i: Int[ArrayOrNumpy, " T"]) -> None:
         """Checks known positions against the length to which the map is bound.
 
         Raises:
           ValueError: if a position is beyond it.
         """
 
-    def fit(self, length: int) -> None:
+    def check_length(self, length: int) -> None:
         """Checks a length against the length to which the map is bound.
 
         Raises:
           ValueError: if the map is bound to fewer than `length` positions.
         """
 
-    def sized(self, length: int) -> Feature:
+    def with_length(self, length: int) -> Feature:
         """Returns the map for `length` positions: itself, unless it is bound to a length."""
         return self
 
 
-def relative(exponent: Float[Array, "T M"]) -> Mapped:
+def relative(exponent: Float[Array, "T M"]) -> FeatureRows:
     """Returns the exponentials of each row relative to the largest, and the largest exponent as the scale.
 
     The scale has no gradient: it cancels where it is used.
     """
     peak = jax.lax.stop_gradient(jnp.max(exponent, axis=1, initial=-jnp.inf, keepdims=True))
-    return Mapped(jnp.exp(exponent - peak), peak[:, 0])
+    return FeatureRows(jnp.exp(exponent - peak), peak[:, 0])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.ops.feature.base import Feature, Mapped, relative
+from attnlab.ops.feature.base import Feature, FeatureRows, relative
 from attnlab.ops.precision import accumulation_dtype
 
 
@@ -14,7 +14,7 @@ def widen(x):
     return x.astype(accumulation_dtype(x.dtype))
 
 
-class Same(Feature):
+class SameWidthFeature(Feature):
     """A map with as many features as components: M = K."""
 
     def dim(self, K):
@@ -23,7 +23,7 @@ class Same(Feature):
 
 
 @dataclass(frozen=True)
-class Identity(Same):
+class Identity(SameWidthFeature):
     """φ(x) = x: linear attention without a feature map.
 
     Weights may be negative, and their sum may be close to zero. The normalised output is then arbitrarily large.
@@ -33,11 +33,11 @@ class Identity(Same):
 
     def query(self, x, i):
         """Returns x."""
-        return Mapped(widen(x))
+        return FeatureRows(widen(x))
 
 
 @dataclass(frozen=True)
-class EluPlusOne(Same):
+class EluPlusOne(SameWidthFeature):
     """φ(x) = elu(x) + 1: x + 1 above zero, exp(x) below (Katharopoulos et al. 2020, eq. 7).
 
     Positive, unless weights underflow. If the weights of a query sum to less than 2e-31 in float32, its output is zero.
@@ -48,7 +48,7 @@ class EluPlusOne(Same):
         """Returns elu(x) + 1."""
         x = widen(x)
         # Take exp of the negative part only. If the branch not taken overflowed, its gradient would be NaN.
-        return Mapped(jnp.where(x > 0, x + 1, jnp.exp(jnp.minimum(x, 0))))
+        return FeatureRows(jnp.where(x > 0, x + 1, jnp.exp(jnp.minimum(x, 0))))
 
     def flops(self, K):
         """A sum, two comparisons and a selection per component."""
@@ -56,21 +56,21 @@ class EluPlusOne(Same):
 
 
 @dataclass(frozen=True)
-class Relu(Same):
+class Relu(SameWidthFeature):
     """φ(x) = max(x, 0). Weights may all be zero."""
 
     def query(self, x, i):
         """Returns max(x, 0)."""
-        return Mapped(jax.nn.relu(widen(x)))
+        return FeatureRows(jax.nn.relu(widen(x)))
 
 
 @dataclass(frozen=True)
-class SquaredRelu(Same):
+class SquaredRelu(SameWidthFeature):
     """φ(x) = max(x, 0)². Weights may all be zero."""
 
     def query(self, x, i):
         """Returns max(x, 0)²."""
-        return Mapped(jax.nn.relu(widen(x)) ** 2)
+        return FeatureRows(jax.nn.relu(widen(x)) ** 2)
 
     def flops(self, K):
         """A comparison and a square per component."""
@@ -78,7 +78,7 @@ class SquaredRelu(Same):
 
 
 @dataclass(frozen=True)
-class Exp(Same):
+class Exp(SameWidthFeature):
     """φ(x) = exp(x), component by component.
 
     Features are relative to the largest of their row, so that no exponent overflows. In float32 a feature below e^−87
@@ -98,12 +98,12 @@ class Exp(Same):
 
 
 @dataclass(frozen=True)
-class SoftmaxFeatures(Same):
+class SoftmaxFeatures(SameWidthFeature):
     """φ(x) = softmax(x) over the components (Shen et al. 2021, the map of queries in efficient attention)."""
 
     def query(self, x, i):
         """Returns softmax(x)."""
-        return Mapped(jax.nn.softmax(widen(x), axis=1))
+        return FeatureRows(jax.nn.softmax(widen(x), axis=1))
 
     def flops(self, K):
         """The maximum, the difference from it, the sum and the quotient."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.base import Feature, FeatureRows
 from attnlab.ops.feature.elementwise import Exp, SoftmaxFeatures, widen
 from attnlab.ops.feature.products import square
 from attnlab.ops.layer import layer_norm
@@ -40,7 +40,7 @@ class T2R(Feature):
     def query(self, x, i, *, w, b):
         """Returns max(W x + b, 0)."""
         x = widen(x)
-        return Mapped(jax.nn.relu(matmul(x, w.astype(x.dtype).T) + b.astype(x.dtype)[None, :]))
+        return FeatureRows(jax.nn.relu(matmul(x, w.astype(x.dtype).T) + b.astype(x.dtype)[None, :]))
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Hedgehog(Feature):
     It has 2K features. Queries and keys have a W each, initialized as the identity.
 
     Raises:
-      ValueError: if `over` is neither `SoftmaxFeatures()` nor `Exp()`.
+      ValueError: if `activation` is neither `SoftmaxFeatures()` nor `Exp()`.
     """
 
-    over: Feature = SoftmaxFeatures()
+    activation: Feature = SoftmaxFeatures()
     """Map of the halves. `Exp()` omits the sums; `joint` then makes no difference."""
     joint: bool = False
     """Whether one sum is taken over both halves, softmax([W x ; −W x]), as in flash-linear-attention.
@@ -64,18 +64,18 @@ class Hedgehog(Feature):
     """Values of fields that are absent in configurations of older versions."""
 
     def __post_init__(self):
-        if not isinstance(self.over, SoftmaxFeatures | Exp):
-            raise ValueError(f"over={self.over} must be SoftmaxFeatures() or Exp()")
+        if not isinstance(self.activation, SoftmaxFeatures | Exp):
+            raise ValueError(f"activation={self.activation} must be SoftmaxFeatures() or Exp()")
 
     @property
     def line(self):
         """The first line of the docstring, with the name of the map of the halves."""
-        return super().line.replace("softmax", "exp") if isinstance(self.over, Exp) else super().line
+        return super().line.replace("softmax", "exp") if isinstance(self.activation, Exp) else super().line
 
     @property
     def scaled(self):
         """Whether the map of the halves returns scales."""
-        return self.over.scaled
+        return self.activation.scaled
 
     @property
     def learned(self):
@@ -88,11 +88,11 @@ class Hedgehog(Feature):
 
     def dim(self, K):
         """Returns 2K."""
-        return self.over.dim(2 * K)
+        return self.activation.dim(2 * K)
 
     def flops(self, K):
         """The product, its negative, and the map of both."""
-        return 2 * K * K + K + self.over.flops(2 * K)
+        return 2 * K * K + K + self.activation.flops(2 * K)
 
     def query(self, x, i, *, query_w, key_w):
         """Returns [softmax(W x) ; softmax(−W x)] with the W of queries."""
@@ -106,9 +106,9 @@ class Hedgehog(Feature):
         """Maps both halves, W x and −W x."""
         x = widen(x)
         turned = matmul(x, w.astype(x.dtype).T)
-        if self.joint or self.over.scaled:
-            return self.over.query(jnp.concatenate([turned, -turned], axis=1), i)
-        return Mapped(jnp.concatenate([self.over.query(half, i).rows for half in (turned, -turned)], axis=1))
+        if self.joint or self.activation.scaled:
+            return self.activation.query(jnp.concatenate([turned, -turned], axis=1), i)
+        return FeatureRows(jnp.concatenate([self.activation.query(half, i).rows for half in (turned, -turned)], axis=1))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Rebased(Feature):
     epsilon: float = 1e-5
     """Number that is added to the variance. The default 1e-5 is the authors' value."""
     signed = True
-    closed = True
+    has_kernel = True
     missing_values: ClassVar[dict] = {"epsilon": 1e-6}
     """Values of fields that are absent in configurations of older versions."""
 
@@ -153,11 +153,11 @@ class Rebased(Feature):
 
     def query(self, x, i, *, query_scale, query_shift, **keys):
         """Returns z ⊗ z with the γ and β of queries."""
-        return Mapped(square(self._normalise(x, query_scale, query_shift)))
+        return FeatureRows(square(self._normalise(x, query_scale, query_shift)))
 
     def key(self, x, j, *, key_scale, key_shift, **queries):
         """Returns z ⊗ z with the γ and β of keys."""
-        return Mapped(square(self._normalise(x, key_scale, key_shift)))
+        return FeatureRows(square(self._normalise(x, key_scale, key_shift)))
 
     def kernel(self, q, k, *, query_scale, query_shift, key_scale, key_shift):
         """Returns z_q, z_k and the square function."""

@@ -27,9 +27,9 @@ class Narrow(FeatureWrapper):
         check_counts(width=self.width)
 
     @property
-    def closed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the map is closed."""
-        return self.feature.closed
+    def has_kernel(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the map has a kernel."""
+        return self.feature.has_kernel
 
     @property
     def learned(self):

@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from attnlab.ops.counts import check_counts
-from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.base import Feature, FeatureRows
 from attnlab.ops.feature.elementwise import widen
 
 
@@ -45,11 +45,11 @@ class Cosformer(Feature):
 
     def query(self, x, i):
         """Returns max(x, 0) times the cosine and the sine of its position; NaN out of range."""
-        return Mapped(self._turned(x, i, jnp.nan))
+        return FeatureRows(self._turned(x, i, jnp.nan))
 
     def key(self, x, j):
         """Returns the same; zero out of range."""
-        return Mapped(self._turned(x, j, 0))
+        return FeatureRows(self._turned(x, j, 0))
 
     def aligned(self, i, j):
         """Shifts known positions so that the smallest is 0: only differences matter."""
@@ -64,16 +64,16 @@ class Cosformer(Feature):
             return
         if (first := int(i.min())) < 0:
             raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got {first}")
-        self.fit(int(i.max()) + 1)
+        self.check_length(int(i.max()) + 1)
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks that `length` is at most M."""
         if length > self.length:
             raise ValueError(
                 f"{self} supports positions 0 … {self.length - 1}, got {length - 1}; use length={length} or more"
             )
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns the map with M = `length`."""
         return replace(self, length=length)
 

@@ -8,7 +8,7 @@ from math import comb, factorial, prod
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.base import Feature, FeatureRows
 from attnlab.ops.feature.elementwise import widen
 
 
@@ -16,7 +16,8 @@ from attnlab.ops.feature.elementwise import widen
 class Power(Feature):
     """φ(x) = the distinct products of p components of x' = x/K^¼, so that φ(q)·φ(k) = (q·k/√K)^p (Buckman et al. 2024).
 
-    It has C(K + p − 1, p) features, half of the K² products for p = 2. For even p no weight is negative.
+    It has C(K + p − 1, p) features, half of the K² products for p = 2. The power p must be even, so that no weight
+    is negative.
 
     Raises:
       ValueError: if the degree is odd or below 2.
@@ -25,7 +26,7 @@ class Power(Feature):
     degree: int = 2
     """The power p."""
     signed = True
-    closed = True
+    has_kernel = True
 
     def __post_init__(self):
         if self.degree < 2 or self.degree % 2:
@@ -43,7 +44,7 @@ class Power(Feature):
         """Returns the products, each times the root of the number of its orders."""
         x = widen(x) * x.shape[1] ** -0.25
         columns, roots = _products(x.shape[1], self.degree)
-        return Mapped(jnp.prod(x[:, columns], axis=2) * roots.astype(x.dtype)[None])
+        return FeatureRows(jnp.prod(x[:, columns], axis=2) * roots.astype(x.dtype)[None])
 
     def kernel(self, q, k):
         """Returns q', k' and s -> s^p."""

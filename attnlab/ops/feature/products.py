@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.ops.counts import check_counts
-from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.base import Feature, FeatureRows
 from attnlab.ops.feature.elementwise import widen
 
 
@@ -24,7 +24,7 @@ class Taylor(Feature):
     """
 
     signed = True
-    closed = True
+    has_kernel = True
 
     def dim(self, K):
         """Returns 1 + K + K²."""
@@ -37,7 +37,7 @@ class Taylor(Feature):
     def query(self, x, i):
         """Returns [1, x', x' ⊗ x'/√2]."""
         x = self._scaled(x)
-        return Mapped(jnp.concatenate([jnp.ones_like(x[:, :1]), x, square(x) * 0.5**0.5], axis=1))
+        return FeatureRows(jnp.concatenate([jnp.ones_like(x[:, :1]), x, square(x) * 0.5**0.5], axis=1))
 
     def kernel(self, q, k):
         """Returns q', k' and s -> 1 + s + s²/2."""
@@ -76,4 +76,4 @@ class Dpfp(Feature):
         """Returns r ⊙ roll(r, n) for n = 1…ν, concatenated."""
         x = widen(x)
         r = jax.nn.relu(jnp.concatenate([x, -x], axis=1))
-        return Mapped(jnp.concatenate([r * jnp.roll(r, n, axis=1) for n in range(1, self.nu + 1)], axis=1))
+        return FeatureRows(jnp.concatenate([r * jnp.roll(r, n, axis=1) for n in range(1, self.nu + 1)], axis=1))

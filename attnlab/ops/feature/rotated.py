@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from attnlab.ops.feature.wrapper import FeatureWrapper
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 
 
 @runtime_checkable
@@ -22,7 +22,7 @@ class RotaryEncoding(Protocol):
         ...
 
     def rotate(
-        self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]
+        self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
     ) -> tuple[Float[Array, "T K"], Float[Array, "S K"]]:
         """Returns the queries at positions i and the keys at positions j, rotated."""
         ...
@@ -77,4 +77,4 @@ class RotatedFeatures(FeatureWrapper):
             )
         # A rotation keeps norms and treats queries and keys alike, so both pass through as queries.
         turned, _ = self.position.rotate(rows[:, :whole], rows[:0, :whole], at, at[:0])
-        return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), counted=rows)
+        return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), denominator_rows=rows)

@@ -63,10 +63,10 @@ class FeatureWrapper(Feature):
         """Checks positions by the wrapped map."""
         self.feature.check(i)
 
-    def fit(self, length):
+    def check_length(self, length):
         """Checks a length by the wrapped map."""
-        self.feature.fit(length)
+        self.feature.check_length(length)
 
-    def sized(self, length):
+    def with_length(self, length):
         """Returns the wrapper with the wrapped map for `length` positions."""
-        return replace(self, feature=self.feature.sized(length))
+        return replace(self, feature=self.feature.with_length(length))

@@ -6,13 +6,14 @@ becomes an array only for the block of pairs that is asked for.
 """
 
 from attnlab.ops.mask.array import Edges, KeyPadding, QueryPadding, Segments
-from attnlab.ops.mask.base import And, Mask, Not, Or, Places
+from attnlab.ops.mask.base import And, ArrayOrNumpy, Mask, Not, Or
 from attnlab.ops.mask.formula import Causal, Dilated, Full, Global, Keys, Prefix, Window
 from attnlab.ops.mask.listed import EdgeList
 from attnlab.ops.mask.random_blocks import RandomBlocks
 
 __all__ = [
     "And",
+    "ArrayOrNumpy",
     "Causal",
     "Dilated",
     "EdgeList",
@@ -24,7 +25,6 @@ __all__ = [
     "Mask",
     "Not",
     "Or",
-    "Places",
     "Prefix",
     "QueryPadding",
     "RandomBlocks",

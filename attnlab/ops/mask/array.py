@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Array, Int, Shaped
 
 from attnlab.ops.lookup import lookup
-from attnlab.ops.mask.base import Mask, Places
+from attnlab.ops.mask.base import ArrayOrNumpy, Mask
 from attnlab.ops.tree import pytree
 
 
-def _kept(keep: Places, at: Places) -> Array:
+def _kept(keep: ArrayOrNumpy, at: ArrayOrNumpy) -> Array:
     """Returns keep[at] as a boolean, False out of range.
 
     Numbers are converted first, because `~` of an integer array is not a logical negation.
@@ -45,7 +45,7 @@ class KeyPadding(Mask):
       ValueError: if `keep` is not an array.
     """
 
-    keep: Shaped[Places, " S"]
+    keep: Shaped[ArrayOrNumpy, " S"]
     """Which keys are tokens [S]; False or 0 is padding."""
     keys_only = True
 
@@ -56,7 +56,7 @@ class KeyPadding(Mask):
         """keep[j]."""
         return jnp.broadcast_to(_kept(self.keep, j)[None, :], (i.shape[0], j.shape[0]))
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per key."""
         _long_enough("KeyPadding", keep=(self.keep.shape[0], S))
 
@@ -72,7 +72,7 @@ class QueryPadding(Mask):
       ValueError: if `keep` is not an array.
     """
 
-    keep: Shaped[Places, " T"]
+    keep: Shaped[ArrayOrNumpy, " T"]
     """Which queries are tokens [T]; False or 0 is padding."""
     indexed = True
 
@@ -87,7 +87,7 @@ class QueryPadding(Mask):
         """Returns (keep[i], all True)."""
         return _kept(self.keep, i), jnp.ones(j.shape, bool)
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per query."""
         _long_enough("QueryPadding", keep=(self.keep.shape[0], T))
 
@@ -103,9 +103,9 @@ class Segments(Mask):
       ValueError: if `query` or `key` is not an array.
     """
 
-    query: Int[Places, " T"]
+    query: Int[ArrayOrNumpy, " T"]
     """Segment of each query [T]."""
-    key: Int[Places, " S"]
+    key: Int[ArrayOrNumpy, " S"]
     """Segment of each key [S]."""
     indexed = True
 
@@ -119,7 +119,7 @@ class Segments(Mask):
         column_valid = (j >= 0) & (j < self.key.shape[0])
         return (query[:, None] == key[None, :]) & row_valid[:, None] & column_valid[None, :]
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per query and one row per key."""
         _long_enough("Segments", query=(self.query.shape[0], T), key=(self.key.shape[0], S))
 
@@ -135,7 +135,7 @@ class Edges(Mask):
       ValueError: if `adjacency` is not an array of two axes.
     """
 
-    adjacency: Shaped[Places, "N M"]
+    adjacency: Shaped[ArrayOrNumpy, "N M"]
     """The matrix [N M]: one row per query, one column per key."""
     indexed = True
 
@@ -155,6 +155,6 @@ class Edges(Mask):
         edges = jnp.asarray(self.adjacency).astype(bool)[at[:, None], to[None, :]]
         return edges & row_valid[:, None] & column_valid[None, :]
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks that there is one row per query and one column per key."""
         _long_enough("Edges", adjacency=(self.adjacency.shape[0], T), columns=(self.adjacency.shape[1], S))

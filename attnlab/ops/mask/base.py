@@ -12,8 +12,8 @@ from jaxtyping import Array, Bool, Int
 from attnlab.documented import Documented
 from attnlab.ops.tree import pytree
 
-# Positions: numpy arrays if they are known at trace time, jax arrays if they are given as inputs.
-Places = Array | np.ndarray
+# A numpy array is known at trace time; a jax array may be traced.
+ArrayOrNumpy = Array | np.ndarray
 # Rows and columns of the blocks in which `Mask.reachable` evaluates a mask.
 BLOCK = 512
 
@@ -32,7 +32,7 @@ class Mask(metaclass=Documented):
     keys_only = False
     indexed = False
 
-    def __call__(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Places, "T S"]:
+    def __call__(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> Bool[ArrayOrNumpy, "T S"]:
         """Evaluates the mask for every pair.
 
         Args:
@@ -45,16 +45,25 @@ class Mask(metaclass=Documented):
         raise NotImplementedError
 
     def over(self, i0: int, i1: int, j0: int, j1: int) -> bool | None:
-        """Returns what static facts say about all pairs i0 ≤ i < i1, j0 ≤ j < j1.
+        """Whether the mask has one value on a whole block of pairs: True, False, or None.
 
-        Blockwise loops use it to skip blocks in which no pair is allowed. The ranges must not be empty.
+        None means that the value varies, or that it is not known at trace time. Blockwise loops use this to skip blocks
+        in which no pair is allowed. The ranges must not be empty.
+
+        Args:
+          i0: first query position of the block.
+          i1: end of the query positions, exclusive: i0 ≤ i < i1.
+          j0: first key position of the block.
+          j1: end of the key positions, exclusive: j0 ≤ j < j1.
 
         Returns:
-          True if all pairs are allowed, False if none is, None if this is not known.
+          True if all pairs are allowed, False if none is, None if it varies or is not known at trace time.
         """
         return None
 
-    def factors(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places] | None:
+    def factors(
+        self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]
+    ) -> tuple[ArrayOrNumpy, ArrayOrNumpy] | None:
         """Returns the mask as an outer product of two vectors, if it is one.
 
         Args:
@@ -66,7 +75,7 @@ class Mask(metaclass=Documented):
         """
         return (np.ones(i.shape, bool), self(np.zeros(1, np.int32), j)[0]) if self.keys_only else None
 
-    def reachable(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
+    def reachable(self, i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"]) -> tuple[ArrayOrNumpy, ArrayOrNumpy]:
         """Returns which queries see any key, and which keys are seen by any query.
 
         If there are more than `BLOCK`² pairs, the mask is evaluated block by block, so that [T S] is never held.
@@ -100,7 +109,7 @@ class Mask(metaclass=Documented):
         columns, rows = jax.lax.scan(step, jnp.zeros(j.shape, bool), queries)
         return rows.reshape(-1)[: i.size], columns
 
-    def fit(self, T: int, S: int) -> None:
+    def check_shape(self, T: int, S: int) -> None:
         """Checks the mask's arrays against queries at 0 … T−1 and keys at 0 … S−1.
 
         Raises:
@@ -159,10 +168,10 @@ class Both:
         """Whether either operand is indexed by i."""
         return self.one.indexed or self.other.indexed
 
-    def fit(self, T: int, S: int) -> None:
+    def check_shape(self, T: int, S: int) -> None:
         """Checks both operands."""
-        self.one.fit(T, S)
-        self.other.fit(T, S)
+        self.one.check_shape(T, S)
+        self.other.check_shape(T, S)
 
 
 @pytree
@@ -237,6 +246,6 @@ class Not(Mask):
         said = self.one.over(i0, i1, j0, j1)
         return None if said is None else not said
 
-    def fit(self, T, S):
+    def check_shape(self, T, S):
         """Checks the operand."""
-        self.one.fit(T, S)
+        self.one.check_shape(T, S)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from attnlab.ops.lookup import lookup
-from attnlab.ops.mask.base import Mask, Places
+from attnlab.ops.mask.base import ArrayOrNumpy, Mask
 from attnlab.ops.tree import pytree
 
 
@@ -25,9 +25,9 @@ class EdgeList(Mask):
       ValueError: if the arrays are known at trace time and an edge is listed twice. The message names the edge.
     """
 
-    query: Int[Places, " E"]
+    query: Int[ArrayOrNumpy, " E"]
     """Query position of each edge [E]."""
-    key: Int[Places, " E"]
+    key: Int[ArrayOrNumpy, " E"]
     """Key position of each edge [E]."""
     indexed = True
 
@@ -54,7 +54,7 @@ class EdgeList(Mask):
         columns = jnp.zeros(j.shape, bool).at[s].max(present, mode="drop")
         return lookup(rows, _first(i, i), False), lookup(columns, _first(j, j), False)
 
-    def rows(self, i: Int[np.ndarray, " T"], j: Int[np.ndarray, " S"]) -> tuple[Places, Places] | None:
+    def rows(self, i: Int[np.ndarray, " T"], j: Int[np.ndarray, " S"]) -> tuple[ArrayOrNumpy, ArrayOrNumpy] | None:
         """Returns which rows of a call each edge joins.
 
         Args:
@@ -73,7 +73,7 @@ class EdgeList(Mask):
         return xp.where(present, t, np.int32(len(i))), xp.where(present, s, np.int32(len(j)))
 
 
-def _first(places: Int[Array, " T"], targets: Int[Places, " E"]) -> Int[Array, " E"]:
+def _first(places: Int[Array, " T"], targets: Int[ArrayOrNumpy, " E"]) -> Int[Array, " E"]:
     """Returns the first row at each of the given positions; T if there is none, or if the position is negative."""
     order, targets = jnp.argsort(places), jnp.asarray(targets, jnp.int32)
     at = jnp.searchsorted(places[order], targets).astype(jnp.int32)
@@ -82,7 +82,7 @@ def _first(places: Int[Array, " T"], targets: Int[Places, " E"]) -> Int[Array, "
     return jnp.where(found, row, places.shape[0])
 
 
-def _row(places: Int[np.ndarray, " T"], targets: Int[Places, " E"]) -> Int[Places, " E"]:
+def _row(places: Int[np.ndarray, " T"], targets: Int[ArrayOrNumpy, " E"]) -> Int[ArrayOrNumpy, " E"]:
     """As `_first`, for known and distinct positions, by a lookup table."""
     T = len(places)
     table = np.full(int(places.max(initial=-1)) + 1, T, np.int32)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Real
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import accumulation_dtype
 
 
@@ -32,7 +32,7 @@ def frequencies(D: int, base: float, dtype) -> Float[Array, " half"]:
     return jnp.asarray(base, dtype) ** (-jnp.arange(0, D, 2, dtype=dtype) / D)
 
 
-def sinusoidal(i: Real[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array, "T D"]:
+def sinusoidal(i: Real[ArrayOrNumpy, " T"], D: int, dtype=jnp.float32) -> Float[Array, "T D"]:
     """Sinusoidal positions: p_t[2i] = sin(t / 10000^{2i/D}), p_t[2i+1] = cos of the same angle.
 
     p_a·p_b depends on a−b only. Angles are computed in float32 at least.
@@ -57,13 +57,13 @@ def sinusoidal(i: Real[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array,
     return jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1).reshape(i.shape[0], D).astype(dtype)
 
 
-def grid(i: Int[Places, " T"], columns: int) -> tuple[Int[Array, " T"], Int[Array, " T"]]:
+def grid(i: Int[ArrayOrNumpy, " T"], columns: int) -> tuple[Int[Array, " T"], Int[Array, " T"]]:
     """Returns the row and the column of each position."""
     return jnp.asarray(i) // columns, jnp.asarray(i) % columns
 
 
 def sinusoidal_2d(
-    i: Int[Places, " T"], D: int, columns: int, dtype=jnp.float32, rows: int | None = None
+    i: Int[ArrayOrNumpy, " T"], D: int, columns: int, dtype=jnp.float32, rows: int | None = None
 ) -> Float[Array, "T D"]:
     """Sinusoidal positions on a grid: the row in the first half of the features, the column in the second.
 
@@ -84,7 +84,7 @@ def sinusoidal_2d(
     return jnp.concatenate([sinusoidal(at, D // 2, dtype) for at in places], axis=1)
 
 
-def normalised(at: Real[Places, " T"], side: int) -> Real[Array, " T"]:
+def normalised(at: Real[ArrayOrNumpy, " T"], side: int) -> Real[Array, " T"]:
     """Returns 2π (at + 1) / (side + 1e-6).
 
     Coordinates counted from 0 are thereby counted from 1, and those of a whole side span one turn.

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import matmul
 
 
@@ -26,8 +26,8 @@ def alibi_slopes(H: int) -> Float[Array, " H"]:
 
 
 def t5_buckets(
-    i: Int[Places, " T"],
-    j: Int[Places, " S"],
+    i: Int[ArrayOrNumpy, " T"],
+    j: Int[ArrayOrNumpy, " S"],
     buckets: int = 32,
     distance: int = 128,
     bidirectional: bool = True,
@@ -71,7 +71,7 @@ def _bucket_starts(side: int, distance: int) -> list[int]:
     return starts
 
 
-def clipped(i: Int[Places, " T"], j: Int[Places, " S"], clip: int) -> Int[Array, "T S"]:
+def clipped(i: Int[ArrayOrNumpy, " T"], j: Int[ArrayOrNumpy, " S"], clip: int) -> Int[Array, "T S"]:
     """Returns clip(j − i, −clip, clip) + clip for every pair (Shaw et al. 2018, section 3.2).
 
     The result is a row index into a table of 2·clip + 1 distances.

@@ -7,7 +7,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.position.absolute import frequencies, grid
 from attnlab.ops.position.scaling import RotaryScaling
 from attnlab.ops.precision import accumulation_dtype
@@ -17,7 +17,7 @@ XPOS_GAMMA = 0.4  # γ of xPos: its smallest decay is γ / (1 + γ)
 
 def rotary(
     x: Float[Array, "T K"],
-    i: Int[Places, " T"],
+    i: Int[ArrayOrNumpy, " T"],
     base: float = 10000.0,
     halves: bool = False,
     size: int | None = None,
@@ -56,7 +56,9 @@ def rotary(
     return joined.reshape(x.shape).astype(x.dtype)
 
 
-def rotary_2d(x: Float[Array, "T K"], i: Int[Places, " T"], columns: int, base: float = 10000.0) -> Float[Array, "T K"]:
+def rotary_2d(
+    x: Float[Array, "T K"], i: Int[ArrayOrNumpy, " T"], columns: int, base: float = 10000.0
+) -> Float[Array, "T K"]:
     """Rotary positions on a grid: the first half of the features rotates by the row, the second by the column.
 
     Args:
@@ -74,7 +76,7 @@ def rotary_2d(x: Float[Array, "T K"], i: Int[Places, " T"], columns: int, base: 
 
 
 def xpos(
-    x: Float[Array, "T K"], i: Int[Places, " T"], sign: int, base: float = 10000.0, scale: float = 512.0
+    x: Float[Array, "T K"], i: Int[ArrayOrNumpy, " T"], sign: int, base: float = 10000.0, scale: float = 512.0
 ) -> Float[Array, "T K"]:
     """xPos: `rotary`, with each pair n scaled by ζ_n^{sign · i / scale}, ζ_n = (2n/K + γ) / (1 + γ).
 

@@ -115,6 +115,6 @@ class ImageModel(Protocol):
 class ImagePlayers(Protocol):
     """A pair of models that generate and judge images."""
 
-    def players(self) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    def networks(self) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         """Returns the generator, latent [Z] -> image [H W C], and the discriminator, image -> score."""
         ...

@@ -27,7 +27,7 @@ class TokenModel(Protocol):
         ...
 
     def token_loss(
-        self, x: Float[Array, "N D"], target: Int[Array, " N"], share: Float[Array, " N"], smoothing: float
+        self, x: Float[Array, "N D"], target: Int[Array, " N"], weights: Float[Array, " N"], smoothing: float
     ) -> tuple[Float[Array, ""], Float[Array, " N"], Bool[Array, " N"]]:
         """Returns the loss, the cost of each target in nats, and whether each prediction is correct."""
         ...
@@ -109,8 +109,8 @@ class TokenPrediction(TextInterface):
             logits = jax.vmap(lambda inputs, key: model(*inputs, key=key))(inputs, keys)
             return losses_of_logits(logits, answers, scored, smoothing)
         x, _ = jax.vmap(model.hidden_states)(*inputs, keys)
-        share = (scored / scored.sum().clip(1)).reshape(-1)
-        loss, nats, correct = model.token_loss(x.reshape(share.size, -1), answers.reshape(-1), share, smoothing)
+        weights = (scored / scored.sum().clip(1)).reshape(-1)
+        loss, nats, correct = model.token_loss(x.reshape(weights.size, -1), answers.reshape(-1), weights, smoothing)
         nats = nats.reshape(answers.shape)
         return TokenLosses(loss, nats, correct.reshape(answers.shape).astype(nats.dtype), scored)
 

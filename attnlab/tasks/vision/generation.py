@@ -105,7 +105,7 @@ class Generated:
 class ImageGeneration(TaskData):
     """The data of `Generation`, with the losses of a generator and a discriminator.
 
-    A model's `players()` are a generator, latent [Z] -> image [H W C] in 0 … 1, and a discriminator, image -> score.
+    A model's `networks()` are a generator, latent [Z] -> image [H W C] in 0 … 1, and a discriminator, image -> score.
     Both are pytrees and are called with one example. Latent numbers are drawn on the host and are part of the batch.
     """
 
@@ -144,7 +144,7 @@ class ImageGeneration(TaskData):
         import jax
         import jax.numpy as jnp
 
-        generator, discriminator = model.players()
+        generator, discriminator = model.networks()
         made = jax.vmap(generator)(jnp.asarray(batch["latent"]))
         real = jax.vmap(discriminator)(jnp.asarray(batch["source"]).astype(made.dtype) / 255)
         # Generated images are not concatenated with the real ones. The compiler recognises the same computation on
@@ -160,7 +160,7 @@ class ImageGeneration(TaskData):
         import jax
         import jax.numpy as jnp
 
-        generator, _ = model.players()
+        generator, _ = model.networks()
         return {"image": jax.vmap(generator)(jnp.asarray(batch["latent"])).astype(jnp.float32)}
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:

@@ -232,7 +232,7 @@ class DetectionData(TaskData):
             raise ValueError("an example of object detection needs the model's answer, which names the queries")
         numbers = [str(n) for n in range(1, np.asarray(answer["label"]).shape[1] + 1)]
         image = ImageAxis(*batch["image"].shape[1:3])
-        axes = {"encoder": (image, image), "among": (numbers, numbers), "cross": (numbers, image)}
+        axes = {"encoder": (image, image), "query_attention": (numbers, numbers), "cross": (numbers, image)}
         return ModelExample((self.model_inputs(batch)[0][0],), axes, rows=query_names(self.classes, answer))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:

@@ -27,10 +27,10 @@ def test_unaffected_attentions_are_reported():
 
 
 def test_each_variant_is_reported_by_its_differences():
-    base = change(EXPERIMENT, model=Detr(queries=4, among=Softmax()))
+    base = change(EXPERIMENT, model=Detr(queries=4, query_attention=Softmax()))
     study = Study(base, over("model.cross", shared=None, linear=Linear(), softmax=Softmax()))
     (told,) = notes(study, "model.mechanism=linear")
-    parts = ["model.among of shared, linear, softmax", "model.cross of linear, softmax"]
+    parts = ["model.query_attention of shared, linear, softmax", "model.cross of linear, softmax"]
     assert told == f"model.mechanism=linear does not change: {'; '.join(parts)}"
 
 

@@ -271,7 +271,7 @@ def test_detection_maps_have_positions_and_queries(tmp_path):
     model = Detr(width=8, heads=2, layers=1, queries=6, channels=4, stages=2)
     found = inspect(run(tmp_path / "one", change(EXPERIMENT, task=task, model=model), problem=task.load()), "test:1")
     places, queries = [f"{row},{column}" for row in range(1, 5) for column in range(1, 7)], list("123456")
-    axes = {"encoder": (places, places), "among": (queries, queries), "cross": (queries, places)}
+    axes = {"encoder": (places, places), "query_attention": (queries, queries), "cross": (queries, places)}
     assert {name: (seen["rows"], seen["columns"]) for name, seen in found["attentions"].items()} == axes
     for seen in found["attentions"].values():
         np.testing.assert_allclose(np.sum(seen["layers"], axis=-1), 1, atol=3e-3)

@@ -28,7 +28,7 @@ class Two(NamedTuple):
     a: Any
     b: Any
 
-    def players(self):
+    def networks(self):
         grey = lambda a, z: jnp.broadcast_to(jax.nn.sigmoid(a @ z), (12, 12, 1))
         judge = lambda b, x: b[0] * x.mean() + b[1]
         return jax.tree_util.Partial(grey, self.a), jax.tree_util.Partial(judge, self.b)
@@ -56,12 +56,12 @@ def test_each_player_has_the_gradient_of_its_own_loss(problem):
     source = batch["source"].astype(np.float32) / 255
 
     def of_discriminator(b, a):
-        generator, discriminator = Two(a, b).players()
+        generator, discriminator = Two(a, b).networks()
         fake = jax.vmap(discriminator)(jax.vmap(generator)(batch["latent"]))
         return jax.nn.relu(1 - jax.vmap(discriminator)(source)).mean() + jax.nn.relu(1 + fake).mean()
 
     def of_generator(a, b):
-        generator, discriminator = Two(a, b).players()
+        generator, discriminator = Two(a, b).networks()
         return -jax.vmap(discriminator)(jax.vmap(generator)(batch["latent"])).mean()
 
     (loss, found), gradient = jax.jit(jax.value_and_grad(lambda model: problem.loss(model, batch, None), has_aux=True))(

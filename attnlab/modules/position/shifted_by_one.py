@@ -9,7 +9,7 @@ from attnlab.ops.learned_score import Bias
 from attnlab.ops.tree import pytree
 
 
-class Wrapped(PositionEncoding):
+class ShiftedByOne(PositionEncoding):
     """A position encoding with rows shifted by one: row 0 has position −1, and the sequence has 0, 1, ….
 
     An extra vector before the sequence then changes no position of the sequence, including those in a grid.
@@ -22,14 +22,14 @@ class Wrapped(PositionEncoding):
 
     def of_layer(self, n):
         """Return the encoding of layer n, with shifted rows as well."""
-        return Wrapped(self.position.of_layer(n))
+        return ShiftedByOne(self.position.of_layer(n))
 
     def rotate(self, q, k, i, j):
         """Rotate q and k by positions i − 1 and j − 1."""
         return self.position.rotate(q, k, i - 1, j - 1)
 
     def bias(self, heads):
-        """Return the bias of the wrapped encoding, evaluated at positions i − 1 and j − 1, or None if it has none."""
+        """Return the bias of the inner encoding, evaluated at positions i − 1 and j − 1, or None if it has none."""
         return None if (bias := self.position.bias(heads)) is None else WrappedBias(bias)
 
 
@@ -39,7 +39,7 @@ class WrappedBias:
     """A bias evaluated at positions i − 1 and j − 1."""
 
     bias: Bias
-    """The bias of the wrapped encoding."""
+    """The bias of the inner encoding."""
 
     def __call__(self, q, i, j):
         """Return the bias at i − 1 and j − 1, [T S]."""
