@@ -19,8 +19,8 @@ the length of training, where β in 0 … 2 alone does not.
 Words of s3, likewise: delta-product 100% at all lengths with two and three steps, and 100, 100, 100 and 99.9 (99.3-100)
 with four; all others 0, but for 0.1 of gated-delta with β in 0 … 2 at 32. So here the steps decide.
 Words of s5 in which each element is a transposition or the identity (`task.moved=2`): gated-delta with β in 0 … 2 and
-delta-product with two, three and four steps 100% at all lengths, all others 0. A transposition is one reflection, so one
-step suffices. PaTH does not learn these words within 1,500 steps, although it can express them.
+delta-product with two, three and four steps 100% at all lengths, all others 0. A transposition is one reflection, so
+one step suffices. PaTH does not learn these words within 1,500 steps, although it can express them.
 Words of all 120 elements of s5 need four steps. Delta-product with four steps has not learned them after 4,000 training
 steps: 0% at all lengths, and 3.8% of the elements at 32. Its loss is 4.64, that of a model that knows the first product
 alone (31/32 of ln 120).
