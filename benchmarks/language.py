@@ -36,9 +36,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from shared.language_steps import BETAS, CLIP, DECAY, RATE, Size, language_steps, random_symbols
 
 from attnlab.analysis.measure import Program, quartiles, timed, times_faster
-from attnlab.bench.language_steps import BETAS, CLIP, DECAY, RATE, Size, language_steps, random_symbols
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Language

@@ -25,10 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from shared.language_steps import BETAS, CLIP, DECAY, RATE, Size, language_steps, random_symbols
 
 from attnlab.analysis.cost import parameters
 from attnlab.analysis.measure import Program, quartiles, timed, times_faster
-from attnlab.bench.language_steps import BETAS, CLIP, DECAY, RATE, Size, language_steps, random_symbols
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.models import Language
 from attnlab.modules.position import Learned, Rotary
