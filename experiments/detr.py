@@ -33,7 +33,9 @@ study = Study(
     Experiment(
         task=Cells(),
         # The decoder's mechanisms are fixed here: a variant's name refers to the encoder alone.
-        model=Detr(width=64, heads=4, layers=2, queries=40, channels=16, stages=3, among=Softmax(), cross=Softmax()),
+        model=Detr(
+            width=64, heads=4, layers=2, queries=40, channels=16, stages=3, query_attention=Softmax(), cross=Softmax()
+        ),
         train=Train(
             steps=5000,
             batch_size=8,

@@ -73,7 +73,8 @@ def test_results_are_written_next_to_the_script():
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_every_benchmark_says_its_claim_command_and_what_to_expect(path):
+def test_every_benchmark_says_its_claim_command_and_what_to_expect(path, monkeypatch):
+    monkeypatch.syspath_prepend(path.parent)  # as when it is run
     tree = ast.parse(path.read_text())
     document = ast.get_docstring(tree)
     for word in ("Claim:", "Command:", "Expected:"):
