@@ -66,7 +66,7 @@ def language_steps(config: Language, size: Size) -> Program:
         weight_decay=DECAY, beta1=BETAS[0], beta2=BETAS[1],
     )  # fmt: skip
     trainer = Trainer(lambda key: config.create(key, problem.shape), problem, train)
-    arrays = {"tokens": drawn[:, :, :-1], "answers": drawn[:, :, 1:], "asked": np.ones(drawn[:, :, 1:].shape, bool)}
+    arrays = {"tokens": drawn[:, :, :-1], "answers": drawn[:, :, 1:], "scored": np.ones(drawn[:, :, 1:].shape, bool)}
     shapes = {name: x.shape[1:] for name, x in arrays.items()}
     batches = Steps({name: x[:, None] for name, x in arrays.items()}, np.zeros(DISPATCH, np.int32), (shapes,))
     held = [trainer.start()]

@@ -56,7 +56,7 @@ class AllPairs:
 
 def all_pairs(
     ordered: Sequence[Outcome],
-    asked: Mapping[str, str],
+    task_of: Mapping[str, str],
     margin: float | None,
     refusal: Callable[[Outcome, Outcome], str],
 ) -> AllPairs:
@@ -64,13 +64,13 @@ def all_pairs(
 
     Args:
         ordered: The variants in the study's order.
-        asked: A key of the task of each variant, by name.
+        task_of: A key of the task of each variant, by name.
         margin: The largest difference that counts as the same, or None.
         refusal: Returns why two variants are not compared, or "".
     """
     found: dict[str, list[Outcome]] = {}
     for outcome in ordered:
-        found.setdefault(asked[outcome.name], []).append(outcome)
+        found.setdefault(task_of[outcome.name], []).append(outcome)
     both = [(later, earlier) for group in found.values() for earlier, later in combinations(group, 2)]
     values, tried, higher, steps, kinds = {}, {}, {}, {}, {}
     refused, alone, pending = {}, {}, []
@@ -86,7 +86,7 @@ def all_pairs(
             tried[pair] = later.tried_rates(), earlier.tried_rates()
             higher[pair], steps[pair] = later.headline_metric.higher, later.metric_resolution()
             alone[pair] = tuple(sorted({*a} ^ {*b}))
-            kinds[pair] = asked[later.name]
-    judged = verdicts(values, margin, higher=higher, tried=tried, steps=steps, asked=kinds, pending=len(pending))
+            kinds[pair] = task_of[later.name]
+    judged = verdicts(values, margin, higher=higher, tried=tried, steps=steps, task_of=kinds, pending=len(pending))
     groups = tuple(tuple(one.name for one in group) for group in found.values() if len(group) > 1)
     return AllPairs(groups, judged, refused, alone, tuple(pending))

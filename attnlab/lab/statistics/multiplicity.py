@@ -48,7 +48,7 @@ def verdicts(
     higher: bool | Mapping[Name, bool] = True,
     tried: Mapping[Name, tuple[int, int]] | None = None,
     steps: Mapping[Name, float | None] | None = None,
-    asked: Mapping[Name, Hashable] | None = None,
+    task_of: Mapping[Name, Hashable] | None = None,
     pending: int = 0,
 ) -> dict[Name, Verdict]:
     """Return the verdict of every comparison in a study, corrected for all of them.
@@ -83,7 +83,7 @@ def verdicts(
         higher: whether a higher value is better, for all comparisons or by name.
         tried: `compare`'s `tried`, by name. The default is (1, 1).
         steps: `compare`'s `step`, by name. The default is None.
-        asked: the task of each comparison, by name. Only comparisons of the same task share bimodal gaps.
+        task_of: the task of each comparison, by name. Only comparisons of the same task share bimodal gaps.
         pending: the number of planned comparisons whose runs have not finished. They count in k and m, as if their
             p-values were 1. When they finish, adjusted p-values can only become smaller, so that the number of
             comparisons never revokes a claim.
@@ -107,7 +107,7 @@ def verdicts(
         raise ValueError(
             f"{pending=} must be at least 0; it counts the planned comparisons whose runs have not finished"
         )
-    cases, chosen, least, kinds, gaps = {}, tried or {}, steps or {}, asked or {}, {}
+    cases, chosen, least, kinds, gaps = {}, tried or {}, steps or {}, task_of or {}, {}
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]

@@ -160,16 +160,16 @@ class Answerer:
 
     Args:
         found: The loaded run. Its problem must be decoded symbol by symbol.
-        asked: How to decode. By default the run's own decoder is used.
+        options: How to decode. By default the run's own decoder is used.
     """
 
-    def __init__(self, found: Trained, asked: DecodingOptions = DecodingOptions()):
+    def __init__(self, found: Trained, options: DecodingOptions = DecodingOptions()):
         if not is_decoded(found.problem):
             raise ValueError(f"{type(found.problem).__name__} is not decoded symbol by symbol")
         self.problem = found.problem
         own = found.experiment.decoder or self.problem.decoder
-        self.decoder, self._model = asked.decoder(own), found.model
-        seed = jax.random.key(asked.seed or 0)
+        self.decoder, self._model = options.decoder(own), found.model
+        seed = jax.random.key(options.seed or 0)
         self._keys = jax.jit(jax.vmap(lambda number: jax.random.fold_in(seed, number)))
         self._answers = jax.jit(self.problem.answers, static_argnames="decoder")
 

@@ -167,12 +167,12 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored[
     create = lambda key: experiment.model.create(key, problem.shape)
     trainer = Trainer(create, cast(TaskData, problem), experiment.train)
     result = read_file(folder, "result")
-    asked, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
-    if asked is None and not skipped and result is not None and result.get("steps", step) != step:
+    requested, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
+    if requested is None and not skipped and result is not None and result.get("steps", step) != step:
         skipped.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is missing")
     for line in skipped:
         print(plain(f"attnlab: {line}; using the checkpoint of step {step}"), file=sys.stderr)
-    models = averaged(experiment.train, state, step) if asked is None else state.model
+    models = averaged(experiment.train, state, step) if requested is None else state.model
     return Restored(experiment, problem, state, step, result, models)
 
 

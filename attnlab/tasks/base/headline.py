@@ -79,15 +79,15 @@ class Headline:
         found = [MEASURES[metric](answers, references) for metric in self.metrics]
         return {name: value for values in found for name, value in values.items()}
 
-    def notes(self, asked: str, units: TokenizerSpec) -> tuple[str, ...]:
+    def notes(self, choice: str, units: TokenizerSpec) -> tuple[str, ...]:
         """Returns messages for the user about the choice.
 
         Args:
-            asked: The value of `task.metric`.
+            choice: The value of `task.metric`.
             units: The units in which targets are read.
         """
         chosen = f"headline metric: {self.metric.name}, because {self.why}; task.metric=NAME selects another"
-        notes = (chosen,) if asked == AUTO else ()
+        notes = (chosen,) if choice == AUTO else ()
         if self.units == "words" and isinstance(units, Characters | Bytes):
             advice = "use task.target_units=words to read each symbol as one token"
             return (*notes, f"targets look like symbols separated by spaces; {advice}")
@@ -97,8 +97,8 @@ class Headline:
         return notes
 
 
-def headline(parts: Parts, asked: str = AUTO) -> Headline:
-    """Chooses the headline metric from the texts of the examples, or use the metric `asked`.
+def headline(parts: Parts, choice: str = AUTO) -> Headline:
+    """Chooses the headline metric from the texts of the examples, or use the metric `choice`.
 
     The references of "valid" and "test" decide. The targets of all parts decide whether they are made of a small set of
     symbols, for example phones.
@@ -110,7 +110,7 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
     - All other references are sentences and have BLEU.
 
     Raises:
-        DataError: If BLEU is asked for and would be 0 for perfect answers to a part.
+        DataError: If BLEU is requested and would be 0 for perfect answers to a part.
 
     >>> from attnlab.data.text.example import Example
     >>> one = [Example("rot", ("red",)), Example("grün", ("green",))]
@@ -118,12 +118,12 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
     'exact_match'
     """
     found = _headline(parts)
-    if asked == AUTO:
+    if choice == AUTO:
         return found
     for part in ("valid", "test"):
         references = [_text(target) for example in parts[part] for target in example.targets]
-        _check_bleu(NAMED[asked], part, references, found.metric)
-    return Headline(_first(NAMED[asked], found.metrics), "", found.units)
+        _check_bleu(NAMED[choice], part, references, found.metric)
+    return Headline(_first(NAMED[choice], found.metrics), "", found.units)
 
 
 def _headline(parts: Parts) -> Headline:

@@ -72,7 +72,9 @@ class SpeechTask(Task):
 
         The files may be in folders named by their classes.
         """
-        return problem.with_test(*recordings.asked(file, problem.words, self.rate, LogMel(self.rate).size), file)
+        return problem.with_test(
+            *recordings.read_for_scoring(file, problem.words, self.rate, LogMel(self.rate).size), file
+        )
 
 
 @dataclass(frozen=True)

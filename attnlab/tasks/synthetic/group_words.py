@@ -130,6 +130,6 @@ class GroupWordsData(LengthData[GroupWords]):
             self.fingerprint = hashlib.sha256(self.fingerprint.encode() + group.table.tobytes()).hexdigest()
 
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Returns {"tokens", "answers": [N T] int32, "asked": [N T]}. All positions are asked."""
+        """Returns {"tokens", "answers": [N T] int32, "scored": [N T]}. All positions are scored."""
         words, products = groups.draw(random, size, length, self.group, self.task.moved)
-        return {"tokens": words, "answers": products, "asked": np.ones(words.shape, bool)}
+        return {"tokens": words, "answers": products, "scored": np.ones(words.shape, bool)}

@@ -97,11 +97,11 @@ class LengthData(SymbolQuestions, Generic[Config]):
         """Generate sequences of one length.
 
         Returns:
-            {"tokens", "answers": [N T] int32, "asked": [N T]}, where "asked" is true at the positions that are scored.
+            {"tokens", "answers": [N T] int32, "scored": [N T]}, where "scored" marks the positions that count.
         """
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Generate the training batch of a seed and step: {"tokens", "answers": [B T] int32, "asked": [B T]}."""
+        """Generate the training batch of a seed and step: {"tokens", "answers": [B T] int32, "scored": [B T]}."""
         return self._drawn(size, self.task.length, "train", seed, step)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
@@ -122,8 +122,8 @@ class LengthData(SymbolQuestions, Generic[Config]):
         return means | (parts if part == "test" else {})
 
     def questions(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the correct answers of an evaluation batch and where they are asked, both [B T]."""
-        return batch["answers"], batch["asked"]
+        """Returns the correct answers of an evaluation batch and which of them are scored, both [B T]."""
+        return batch["answers"], batch["scored"]
 
     def measure(self, part: str, whole: Batch, answer: Batch) -> dict[str, float]:
         """Compute the metrics of all sequences of one length.
@@ -133,11 +133,11 @@ class LengthData(SymbolQuestions, Generic[Config]):
             whole: The sequences.
             answer: The model's answers to them.
         """
-        expected, asked = self.questions(whole)
+        expected, scored = self.questions(whole)
         right = answer["tokens"] == expected
-        found = {self.accuracy_name: float(right[asked].mean())}
+        found = {self.accuracy_name: float(right[scored].mean())}
         if SEQUENCE_ACCURACY.name in self.metrics:
-            found[SEQUENCE_ACCURACY.name] = float((right | ~asked).all(axis=1).mean())
+            found[SEQUENCE_ACCURACY.name] = float((right | ~scored).all(axis=1).mean())
         return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
@@ -145,18 +145,18 @@ class LengthData(SymbolQuestions, Generic[Config]):
         said = lambda ids: " ".join(self.words[n] for n in ids)
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
-            expected, asked = self.questions(batch)
+            expected, scored = self.questions(batch)
             predicted = np.asarray(answer["tokens"])
-            for n in np.flatnonzero(asked.any(axis=1)):
-                on = asked[n]
+            for n in np.flatnonzero(scored.any(axis=1)):
+                on = scored[n]
                 found.append(Row(said(batch["tokens"][n]), said(expected[n, on]), said(predicted[n, on])))
         return found
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of questions, or of sequences if the headline metric is their accuracy."""
-        asked = [self.questions(batch)[1] for batch in self.eval_batches(part, limit)]
+        scored = [self.questions(batch)[1] for batch in self.eval_batches(part, limit)]
         whole = self.metric == SEQUENCE_ACCURACY
-        return sum(int((on.any(axis=1) if whole else on).sum()) for on in asked)
+        return sum(int((on.any(axis=1) if whole else on).sum()) for on in scored)
 
     def _drawn(self, size: int, length: int, part: str, *more: int) -> Batch:
         return self.draw(generator(self.task.seed, PARTS.index(part), *more), size, length, part)

@@ -79,8 +79,8 @@ class LanguageModelData(PromptInterface, TaskData):
         self.fingerprint = _fingerprint(parts)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Returns {"tokens", "answers": [B T] int32, "asked": [B T]}. The answer at every symbol is the next symbol."""
-        return _asked(self._blocks.batch(seed, step, size))
+        """Returns {"tokens", "answers": [B T] int32, "scored": [B T]}. Every answer is the next symbol."""
+        return _next_symbol_batch(self._blocks.batch(seed, step, size))
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Returns the blocks of a part, or `limit` of them, in the order of the text.
@@ -103,13 +103,13 @@ class LanguageModelData(PromptInterface, TaskData):
         each further range ends at twice the previous end.
         """
         examined = self._examined(part, limit)
-        blocks = [row[asked] for row, asked in zip(examined["answers"], examined["asked"], strict=True)]
-        scored = np.concatenate(blocks)
+        blocks = [row[scored] for row, scored in zip(examined["answers"], examined["scored"], strict=True)]
+        expected = np.concatenate(blocks)
         nats, right = (np.concatenate([np.asarray(a[name], np.float64) for a in answers]) for name in ("nats", "right"))
         found = {
-            self.metric.name: float(nats.sum()) / max(1, self._amount(scored)),
-            "perplexity": perplexity(float(nats.sum()), len(scored)),
-            "accuracy": float(right.sum()) / len(scored),
+            self.metric.name: float(nats.sum()) / max(1, self._amount(expected)),
+            "perplexity": perplexity(float(nats.sum()), len(expected)),
+            "accuracy": float(right.sum()) / len(expected),
         }
         length, longest = self._blocks.length, self.shape.length
         edges = [0, *_doubled(length, longest)]
@@ -146,7 +146,7 @@ class LanguageModelData(PromptInterface, TaskData):
         """Returns the text of each block, and the sum of the costs of its symbols in nats."""
         examined = self._examined(part, limit)
         nats = [float(n) for answer in answers for n in np.asarray(answer["nats"], np.float64).sum(axis=1)]
-        pairs = zip(examined["answers"], examined["asked"], strict=True)
+        pairs = zip(examined["answers"], examined["scored"], strict=True)
         texts = [self.codec.decode(row[on], within=True) for row, on in pairs]
         return [Row(text, None, None, cost) for text, cost in zip(texts, nats, strict=False)]
 
@@ -179,8 +179,8 @@ class LanguageModelData(PromptInterface, TaskData):
         ids, length = self._ids[part], self.shape.length
         rows = np.sort(sampled(-(-(len(ids) - 1) // length), limit))
         places = (rows * length)[:, None] + np.arange(length + 1)
-        whole = _asked(np.where(places < len(ids), ids[np.minimum(places, len(ids) - 1)], PAD))
-        return whole | {"asked": places[:, 1:] < len(ids)}
+        whole = _next_symbol_batch(np.where(places < len(ids), ids[np.minimum(places, len(ids) - 1)], PAD))
+        return whole | {"scored": places[:, 1:] < len(ids)}
 
 
 def _doubled(length: int, longest: int) -> list[int]:
@@ -202,10 +202,10 @@ def _commonest(symbols: list[str], most: int = 3) -> str:
     )
 
 
-def _asked(blocks: np.ndarray) -> Batch:
+def _next_symbol_batch(blocks: np.ndarray) -> Batch:
     """Returns blocks as a batch in which the answer at every symbol is the next symbol."""
     tokens, answers = blocks[:, :-1], blocks[:, 1:]
-    return {"tokens": tokens, "answers": answers, "asked": np.ones(tokens.shape, bool)}
+    return {"tokens": tokens, "answers": answers, "scored": np.ones(tokens.shape, bool)}
 
 
 def _long_lines(text: str) -> list[str]:

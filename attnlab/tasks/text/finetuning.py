@@ -26,7 +26,7 @@ from attnlab.tasks.base.models import Classifier, MaskedWordModel
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.base.token_prediction import TokenLosses, losses_of_logits
-from attnlab.tasks.text.labelling import SentenceInterface, asked, encoded
+from attnlab.tasks.text.labelling import SentenceInterface, encoded, sentence_batch
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray
@@ -107,9 +107,9 @@ class FinetuningData(SentenceInterface, ClassificationData):
         """
         if step >= self.masked:
             rows, (width,) = self._sorted.batch(seed, step - self.masked, size)
-            return asked(self._known[rows, :width]) | {"label": self._labels["train"][rows]}
+            return sentence_batch(self._known[rows, :width]) | {"label": self._labels["train"][rows]}
         rows, (width,) = self._filled.batch(seed, step, size)
-        batch = asked(self._known[rows, :width])
+        batch = sentence_batch(self._known[rows, :width])
         return self._hidden(batch.pop("source"), seed, _DRAWS, step) | batch
 
     def loss(
@@ -148,7 +148,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         """
         check_part(part, limit)
         source = self._examined[part]
-        whole = asked(source) | {"label": self._labels[part]}
+        whole = sentence_batch(source) | {"label": self._labels[part]}
         if self.masked:
             whole |= self._hidden(source, 0, _EXAMINATION)
         rows = sampled(len(source), limit)
@@ -158,9 +158,9 @@ class FinetuningData(SentenceInterface, ClassificationData):
         """Returns {"accuracy"} of classes, and with pretraining {"masked_nats"}, the mean cost of a masked word."""
         found = super().score(part, answers, limit)
         if self.masked:
-            asked = sum(int((batch["answers"] != PAD).sum()) for batch in self.eval_batches(part, limit))
+            count = sum(int((batch["answers"] != PAD).sum()) for batch in self.eval_batches(part, limit))
             nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
-            found["masked_nats"] = nats / max(1, asked)
+            found["masked_nats"] = nats / max(1, count)
         return found
 
     def with_test(self, examples: Sequence[Example], path: str, lines: Sequence[int]) -> FinetuningData:

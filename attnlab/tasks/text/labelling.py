@@ -73,7 +73,7 @@ class SentenceInterface(ClassInterface):
             raise DataError(f"the input {text!r} has no symbol that occurs in training")
         if len(ids) > length:
             raise DataError(f"the input has {len(ids)} symbols, but the model reads at most {length}")
-        return asked(pad([ids], length))
+        return sentence_batch(pad([ids], length))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the symbols of row 0 without padding. Special symbols are shown as [unknown] and [mask]."""
@@ -97,6 +97,6 @@ def encoded(codec: Tokenizer, text: str) -> list[int]:
     return found or [unknown]
 
 
-def asked(source: np.ndarray) -> Batch:
+def sentence_batch(source: np.ndarray) -> Batch:
     """Returns sentences [B T] as a batch {"source", "keep": [B T]}."""
     return {"source": source, "keep": source != PAD}

@@ -75,7 +75,7 @@ class SentenceTask(Task):
 
         The sentences are read like an input of a user.
         """
-        corpus = sentences.asked(file, problem.classes, *self.reading)
+        corpus = sentences.read_for_scoring(file, problem.classes, *self.reading)
         examples = [example._replace(source=self.read(str(example.source))) for example in corpus.examples]
         found = problem.with_test(examples, file, corpus.lines)
         unlabelled = not any(example.targets for example in examples)

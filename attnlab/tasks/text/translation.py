@@ -65,9 +65,9 @@ class Multi30k(PairTask):
             return common
         return {**common, "read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
 
-    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the captions of a file. With `tokenised`, their references are tokenised too."""
-        examples, places, notes = super().asked(file)
+        examples, places, notes = super().read_for_scoring(file)
         if self.tokenised:
             tokenise = lambda text: moses.tokenised(str(text), self.target)
             examples = [example._replace(targets=tuple(map(tokenise, example.targets))) for example in examples]
@@ -149,9 +149,9 @@ class Parallel(PairTask):
         """Targets are smoothed, and the likelihood of references is reported."""
         return {**super().how, "smoothing": self.smoothing, "likelihood": True}
 
-    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the pairs of a file in the format of the task's own files, or of a file of sources only."""
-        return from_corpus(parallel.asked(file, Limit(self.longest, self.longer, self.empty), self.grouped))
+        return from_corpus(parallel.read_for_scoring(file, Limit(self.longest, self.longer, self.empty), self.grouped))
 
     def load(self) -> PairData:
         """Reads your files."""

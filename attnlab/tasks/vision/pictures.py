@@ -152,14 +152,14 @@ class ImageData(ClassificationData):
         """Returns the images, each with the predicted class and, if that is wrong, the correct class."""
         from attnlab.plotting import grid
 
-        asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)
-        shown = np.round(np.asarray(batch["source"])[asked] * self._deviation + self._mean)
-        predicted, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
+        labelled = np.flatnonzero(np.asarray(batch["label"]) >= 0)
+        shown = np.round(np.asarray(batch["source"])[labelled] * self._deviation + self._mean)
+        predicted, truth = (np.asarray(each["label"])[labelled] for each in (answer, batch))
         titles = [
             self.classes[a] if a == b else f"{self.classes[a]} (is {self.classes[b]})"
             for a, b in zip(predicted, truth, strict=True)
         ]
-        right = f"{(predicted == truth).sum()} of {len(asked)} correct, otherwise the true class is in brackets"
+        right = f"{(predicted == truth).sum()} of {len(labelled)} correct, otherwise the true class is in brackets"
         return {f"Test images: {right}": grid(list(shown.astype(np.uint8)), titles)}
 
     def _given(self, held: Arrays) -> Arrays:

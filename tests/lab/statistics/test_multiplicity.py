@@ -51,9 +51,9 @@ def test_bimodal_seeds_need_agreeing_pairs():
     assert without["low"].verdict == "worse"
     # Seeds of what was asked something else tell nothing of it.
     pairs = {name: (values, base) for name, values in whole.items() if name != "base"}
-    apart = verdicts(pairs, 1e-4, asked={"split": "lists"} | dict.fromkeys(tried, "recall"))
+    apart = verdicts(pairs, 1e-4, task_of={"split": "lists"} | dict.fromkeys(tried, "recall"))
     assert (apart["low"].verdict, apart["low"].jump) == ("worse", 0)
-    assert verdicts(pairs, 1e-4, asked=dict.fromkeys(pairs, "recall"))["low"].verdict == "unclear"
+    assert verdicts(pairs, 1e-4, task_of=dict.fromkeys(pairs, "recall"))["low"].verdict == "unclear"
     # By four pairs it is claimed.
     four = {name: np.resize(values, 4) + np.arange(4) * 1e-4 for name, values in whole.items()}
     found = verdicts({name: (values, four["base"]) for name, values in four.items() if name != "base"}, 1e-4)
