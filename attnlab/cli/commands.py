@@ -180,7 +180,7 @@ def sample(options: argparse.Namespace) -> int:
 
 
 def inspect(options: argparse.Namespace) -> int:
-    """Print the figures of every map of a trained model on one input, also through training."""
+    """Print the statistics of every map of a trained model on one input, also through training."""
     for folder in (options.run, options.other):
         if folder is not None:
             check_run(folder)

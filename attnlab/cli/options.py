@@ -63,7 +63,7 @@ def inspect(parser: Parser) -> None:
     _step_option(parser)
     words = "also print the distance of the attention maps from those of another run"
     add("--other", metavar="RUN2", type=Path, help=words)
-    add("--html", metavar="FILE.html", type=Path, help="write a page with all attention maps and their figures")
+    add("--html", metavar="FILE.html", type=Path, help="write a page with all attention maps and their statistics")
     add("--json", metavar="FILE.json", type=Path, help="write every map and number to this file")
 
 

@@ -13,7 +13,7 @@ from attnlab.lab.execution.artifacts import attempt
 from attnlab.lab.execution.orders import sources
 from attnlab.lab.execution.progress import default_progress
 from attnlab.lab.execution.variant import clear, run_in_order
-from attnlab.lab.execution.workers import share
+from attnlab.lab.execution.workers import run_workers
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.planning.plan import Plan, check_unlocked, plans
@@ -118,7 +118,7 @@ def run(
     waiting = [plan for plan in found if plan.done is None]
     try:
         if min(workers, len(waiting)) > 1:
-            share(found, min(workers, len(waiting)), home, command, progress)
+            run_workers(found, min(workers, len(waiting)), home, command, progress)
         elif failed := run_in_order(found, command, progress):
             raise failed
     except Exception:

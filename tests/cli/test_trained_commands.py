@@ -87,7 +87,7 @@ def test_inspect_with_another_run_a_page_and_a_record(runs, capsys, inspected):
     assert capsys.readouterr().out.endswith("\npage: a.html\nrecord: a.json\n")
     assert "small/softmax" in Path("a.html").read_text()
     record = json.loads(Path("a.json").read_text())
-    assert record["attentions"]["encoder"]["figures"][0][1]["rank"] is None
+    assert record["attentions"]["encoder"]["statistics"][0][1]["rank"] is None
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class WorkerError(Exception):
         self.exit_code, self.is_stop = code, code - 128 in NUMBERS
 
 
-def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Progress) -> None:
+def run_workers(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Progress) -> None:
     """Train the unfinished variants of a study in several processes.
 
     Each process gets a share of the cores and reads the experiments as JSON. It first executes the experiment files

@@ -117,7 +117,7 @@ class Verdict:
     @property
     def _alone(self) -> float:
         """The level of a single test, corrected for comparisons and tried learning rates."""
-        return share(self.level, self.comparisons * max(self.tried))
+        return bonferroni_level(self.level, self.comparisons * max(self.tried))
 
 
 def compare(
@@ -261,7 +261,9 @@ def conclude(
         comparisons: the number of comparisons, for the interval.
     """
     seeds, centre = case.pairs.size, case.centre
-    low, high = around(seeds, centre, case.error * math.sqrt(seeds), share(level, comparisons), *case.candidates)
+    low, high = around(
+        seeds, centre, case.error * math.sqrt(seeds), bonferroni_level(level, comparisons), *case.candidates
+    )
     word: Word = "unclear"
     if p_same <= 1 - level:
         word = "same"
@@ -286,7 +288,7 @@ def chance(pairs: int) -> float:
     return 2.0 ** (1 - 2 * pairs)
 
 
-def share(level: float, comparisons: int) -> float:
+def bonferroni_level(level: float, comparisons: int) -> float:
     """Return the level of each of several comparisons: 1 − (1 − level)/comparisons (Bonferroni)."""
     return level if comparisons == 1 else 1 - (1 - level) / comparisons
 
