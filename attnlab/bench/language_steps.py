@@ -1,4 +1,4 @@
-"""Training steps of language models on random symbols, for timing beside other libraries."""
+"""Training steps of language models on random symbols, for timings next to other libraries."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ def parity(options: argparse.Namespace) -> int:
 
 def _parity_with_peers(options: argparse.Namespace) -> int:
     """Compare mechanisms with functions of other libraries, and report any limit that is exceeded."""
-    from attnlab.bench.foreign import functions
-    from attnlab.bench.foreign.comparison import compare
-    from attnlab.bench.foreign.table import foreign_tables, record, verdict
+    from attnlab.bench.peer_parity import functions
+    from attnlab.bench.peer_parity.comparison import compare
+    from attnlab.bench.peer_parity.table import peer_tables, record, verdict
     from attnlab.lab.execution.progress import choose
 
     chosen, missing = functions.choose(options.names, functions.FUNCTIONS)
@@ -63,7 +63,7 @@ def _parity_with_peers(options: argparse.Namespace) -> int:
         found = list(compare(chosen, progress.note))
     finally:
         progress.close()
-    _tell(options.json, record(found), *foreign_tables(found))
+    _tell(options.json, record(found), *peer_tables(found))
     if broken := verdict(found):
         print(f"attnlab: error: {broken}", file=sys.stderr)
     return 5 if broken else 0

@@ -13,7 +13,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array
 
-from attnlab.bench.foreign.evaluation import Arrays
+from attnlab.bench.peer_parity.evaluation import Arrays
 from attnlab.models.config import layers_of_period
 from attnlab.models.decoder import make_position
 from attnlab.models.language import Language, LanguageNetwork

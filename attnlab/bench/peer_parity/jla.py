@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from attnlab.bench.foreign.comparison import DIGITS, FORMS, Finding, ForeignFunction
-from attnlab.bench.foreign.evaluation import evaluate_in_jax
-from attnlab.bench.foreign.subjects import MLSTM, MechanismSubject, subject
+from attnlab.bench.peer_parity.comparison import DIGITS, FORMS, KnownDifference, PeerFunction
+from attnlab.bench.peer_parity.evaluation import evaluate_in_jax
+from attnlab.bench.peer_parity.subjects import MLSTM, MechanismSubject, subject
 from attnlab.mechanisms.moba import BlockMixture
 from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.path import Path
@@ -25,12 +25,12 @@ from attnlab.mechanisms.path import Path
 PACKAGE = "jax-linear-attention"
 Named = Mapping[str, Array]
 Arguments = Callable[[Named], tuple[Array, ...]]
-REUSED = Finding(
+REUSED = KnownDifference(
     "a segment that has the id of an earlier one sees its keys, other than in the package's other functions; segments "
     "0, 1, 0, values 1, 10, 100 and open gates: the third output is 50.5 instead of 100",
     10.0,
 )
-SUMS = Finding(
+SUMS = KnownDifference(
     "log gates are summed over the whole sequence in float32, and differences of these sums lose digits as it grows; "
     "the gradient of the shift is wrong by 7e-5 at 200 tokens",
     1e-3,
@@ -44,10 +44,10 @@ def _function(
     *,
     shape: Callable[[Named], tuple[int, ...]] | None = None,
     recurrent: bool = False,
-    findings: Mapping[str, Finding] | None = None,
+    known_differences: Mapping[str, KnownDifference] | None = None,
     options: Mapping[str, bool | float | str] | None = None,
     label: str | None = None,
-) -> ForeignFunction:
+) -> PeerFunction:
     """Returns the record of one function.
 
     Args:
@@ -56,7 +56,7 @@ def _function(
         arguments: Its positional arguments, given our named arrays.
         shape: The shape of our output, if its output has another one.
         recurrent: Whether it returns a state and continues from one.
-        findings: Known differences, by form.
+        known_differences: Known differences, by form.
         options: Its further arguments, by name.
         label: The name that tables show. Default: `function`.
     """
@@ -74,7 +74,9 @@ def _function(
         }
         return found | ({"steps": partial(_by_token, ours, call)} if recurrent else {})
 
-    return ForeignFunction(ours, PACKAGE, label or function, forms, evaluate_in_jax, findings=findings or {})
+    return PeerFunction(
+        ours, PACKAGE, label or function, forms, evaluate_in_jax, known_differences=known_differences or {}
+    )
 
 
 def _library() -> ModuleType:
@@ -112,12 +114,12 @@ def _both(
     shape: Callable[[Named], tuple[int, ...]] | None = None,
     digits: bool = False,
     **options: bool | float,
-) -> Iterator[ForeignFunction]:
+) -> Iterator[PeerFunction]:
     """Yields the records of a reference and of its chunked form, which may lose digits."""
     more = {"shape": shape, "recurrent": True}
     yield _function(ours, f"ops.reference.{name}", arguments, options=options, **more)
     known, chunks = {"extreme": DIGITS} if digits else {}, {**options, "chunk_size": chunk}
-    yield _function(ours, f"ops.chunked.{name}", arguments, options=chunks, findings=known, **more)
+    yield _function(ours, f"ops.chunked.{name}", arguments, options=chunks, known_differences=known, **more)
 
 
 def _constant(x: Named) -> Array:
@@ -176,7 +178,7 @@ def _path(x: Named) -> tuple[Array, ...]:
     return x["q"], x["k"], x["v"], unit, 2 * jax.nn.sigmoid(x["beta"])
 
 
-def functions(chunk: int = 16) -> Iterator[ForeignFunction]:
+def functions(chunk: int = 16) -> Iterator[PeerFunction]:
     """Yield all records.
 
     Args:
@@ -217,15 +219,15 @@ def functions(chunk: int = 16) -> Iterator[ForeignFunction]:
         yield _function(seven, f"ops.rwkv7.{name}", _rwkv7, recurrent=True, options=more)
         known = lost if more else {}
         place = f"ops.log_linear.log_linear_simple_gla_{form}"
-        yield _function(tree, place, levels, options={"scale": 1.0} | more, findings=known)
+        yield _function(tree, place, levels, options={"scale": 1.0} | more, known_differences=known)
         yield _function(path, f"ops.path_attention.path_attention_{form}", _path, options=more)
     fox = lambda x: (*start(x), jax.nn.log_sigmoid(x["forget"] + x["shift"]))
     place = "layers.forgetting_attention.forgetting_attention"
     yield _function(subject("forgetting", gates=()), place, fox)
-    yield _function(subject("forgetting", T=200), place, fox, findings=dict.fromkeys(FORMS[:3], SUMS))
+    yield _function(subject("forgetting", T=200), place, fox, known_differences=dict.fromkeys(FORMS[:3], SUMS))
     # With gates that are nearly open, since others forget the first segment before the third.
     apart = subject("forgetting", reuse=True, gates=(), offsets={"shift": 10})
-    yield _function(apart, place, fox, findings={"packed": REUSED})
+    yield _function(apart, place, fox, known_differences={"packed": REUSED})
     moba = subject("moba", BlockMixture(size=8, picks=3), V=8)
     yield _function(moba, "ops.moba.moba_attention", start, options={"block_size": 8, "top_k": 3})
     nsa = subject("nsa", NativeSparse(size=8, picks=4, window=16))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from attnlab.bench.foreign.comparison import ForeignFunction
-from attnlab.bench.foreign.subjects import subject
-from attnlab.bench.foreign.transformers import CHUNK, Named, Tensor, by_token, masked, model, record, torch
+from attnlab.bench.peer_parity.comparison import PeerFunction
+from attnlab.bench.peer_parity.subjects import subject
+from attnlab.bench.peer_parity.transformers import CHUNK, Named, Tensor, by_token, masked, model, record, torch
 from attnlab.mechanisms.differential import Differential
 from attnlab.mechanisms.lightning import Lightning
 
@@ -22,7 +22,7 @@ def _pick(rows: list[int], width: int) -> Tensor:
     return torch().eye(width)[rows]
 
 
-def _differential() -> ForeignFunction:
+def _differential() -> PeerFunction:
     """Returns the record of DiffLlama, whose first heads attend with the first halves of our queries and keys."""
     ours = subject("differential", Differential(start_mix=START), H=1, V=8)
 
@@ -52,7 +52,7 @@ def _differential() -> ForeignFunction:
     return record(ours, "diffllama.DiffLlamaAttention", lambda: masked(call) | {"steps": steps})
 
 
-def _lightning() -> ForeignFunction:
+def _lightning() -> PeerFunction:
     """Returns the record of MiniMax, with our decays in place of its own."""
     ours = subject("lightning", Lightning(slopes="formula"), H=3, V=8)
 
@@ -81,7 +81,7 @@ def _lightning() -> ForeignFunction:
     return record(ours, "minimax.MiniMaxLightningAttention", forms)
 
 
-def _functions() -> Iterator[ForeignFunction]:
+def _functions() -> Iterator[PeerFunction]:
     """Yields all records."""
     yield _differential()
     yield _lightning()

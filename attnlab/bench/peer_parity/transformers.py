@@ -8,9 +8,9 @@ from operator import attrgetter
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from attnlab.bench.foreign.comparison import DIGITS, ForeignFunction
-from attnlab.bench.foreign.evaluation import evaluate_in_torch
-from attnlab.bench.foreign.subjects import MLSTM, MechanismSubject, subject
+from attnlab.bench.peer_parity.comparison import DIGITS, PeerFunction
+from attnlab.bench.peer_parity.evaluation import evaluate_in_torch
+from attnlab.bench.peer_parity.subjects import MLSTM, MechanismSubject, subject
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.window import Local
 
@@ -39,8 +39,8 @@ def record(
     forms: Callable[[], Mapping[str, Run]],
     dtype: str = "float32",
     digits: bool = False,
-) -> ForeignFunction:
-    """Return the record of a function or module, which may lose digits at extreme gates. See `ForeignFunction`.
+) -> PeerFunction:
+    """Return the record of a function or module, which may lose digits at extreme gates. See `PeerFunction`.
 
     Args:
         ours: The mechanism that it is compared with.
@@ -50,7 +50,7 @@ def record(
         digits: Whether it is known to lose digits at extreme gates, as `DIGITS` describes. Default: False.
     """
     known = {"extreme": DIGITS} if digits else {}
-    return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_torch, dtype, known)
+    return PeerFunction(ours, PACKAGE, function, forms, evaluate_in_torch, dtype, known)
 
 
 def by_token(named: Named, step: Callable[[Named, int, Tensor], tuple[Tensor, Tensor]], state: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def _decay(x: Named) -> Tensor:
     return -rate.exp() * torch().nn.functional.softplus(x["step"] + x["shift"])
 
 
-def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0) -> ForeignFunction:
+def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0) -> PeerFunction:
     """Returns the record of a gated delta rule: whole, and one token at a time from its own state."""
 
     def call(x: Named, **more) -> tuple[Tensor, Tensor]:
@@ -93,7 +93,7 @@ def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0
     return record(ours, f"{name}.{function}", forms, digits="chunk" in function)
 
 
-def _mamba2() -> Iterator[ForeignFunction]:
+def _mamba2() -> Iterator[PeerFunction]:
     """Yields the records of the scan by chunks, and of one step."""
     ours = subject("ssd")
 
@@ -115,7 +115,7 @@ def _mamba2() -> Iterator[ForeignFunction]:
     yield record(ours, "mamba2.mamba2_selective_state_update", lambda: {"steps": steps})
 
 
-def _mamba() -> Iterator[ForeignFunction]:
+def _mamba() -> Iterator[PeerFunction]:
     """Yields the records of the selective scan, and of one step. There is one group of B and C."""
     ours = subject("mamba", H=1)
     rates = lambda x: -x["rate"][0].exp().T
@@ -137,7 +137,7 @@ def _mamba() -> Iterator[ForeignFunction]:
     yield record(ours, "mamba.mamba_selective_state_update", lambda: {"steps": steps})
 
 
-def _xlstm() -> Iterator[ForeignFunction]:
+def _xlstm() -> Iterator[PeerFunction]:
     """Yields the records of its forms of mLSTM, which compute in float64 if they are asked to."""
 
     def arguments(x: Named) -> tuple[Tensor, ...]:
@@ -184,7 +184,7 @@ def masked(call: Callable[[Named, Tensor], Tensor], window: int | None = None) -
     return dict.fromkeys(("whole", "packed", "padded"), lambda x: call(x, mask(x)))
 
 
-def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: int | None = None) -> ForeignFunction:
+def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: int | None = None) -> PeerFunction:
     """Returns the record of a model's softmax attention: whole, and one query against the keys so far."""
 
     def call(x: Named, mask: Tensor, queries: slice = slice(None), keys: slice = slice(None)) -> Tensor:
@@ -201,7 +201,7 @@ def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: in
     return record(ours, f"{name}.eager_attention_forward", forms, dtype)
 
 
-def _functions() -> Iterator[ForeignFunction]:
+def _functions() -> Iterator[PeerFunction]:
     """Yields all records."""
     gated, kda = subject("gated-delta"), subject("kda")
     negative = subject("gated-delta", GatedDelta(negative_eigenvalues=True))

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from attnlab.bench.foreign.evaluation import Arrays
+from attnlab.bench.peer_parity.evaluation import Arrays
 from attnlab.mechanisms import MECHANISMS
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal

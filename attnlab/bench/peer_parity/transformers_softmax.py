@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 
-from attnlab.bench.foreign.comparison import ForeignFunction
-from attnlab.bench.foreign.layers import LayerSubject
-from attnlab.bench.foreign.transformers import Named, Tensor, model
-from attnlab.bench.foreign.transformers_layers import Call, by_head, linear, record
+from attnlab.bench.peer_parity.comparison import PeerFunction
+from attnlab.bench.peer_parity.layers import LayerSubject
+from attnlab.bench.peer_parity.transformers import Named, Tensor, model
+from attnlab.bench.peer_parity.transformers_layers import Call, by_head, linear, record
 from attnlab.mechanisms.differential import Differential
 from attnlab.mechanisms.window import Local
 from attnlab.models.published import LLAMA_ROTARY, PUBLISHED, TransformerPlusPlus
@@ -53,7 +53,7 @@ def _maps(x: Named, *names: str) -> dict[str, Tensor]:
     return {f"{name}_proj.weight": linear(x, name) for name in names}
 
 
-def _qwen3_next() -> ForeignFunction:
+def _qwen3_next() -> PeerFunction:
     """Returns the record of the gated layer. Its norms multiply by 1 + weight, and its gates follow each query."""
     config = replace(PUBLISHED["qwen3-next"], norm_eps=EPS)
     ours = LayerSubject("qwen3-next:softmax layer", config, layer=3)
@@ -83,7 +83,7 @@ def _latent(x: Named) -> dict[str, Tensor]:
 LATENT = {"num_key_value_heads": 4, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16}
 
 
-def _kimi() -> ForeignFunction:
+def _kimi() -> PeerFunction:
     """Returns the record of latent attention without positions, whose norm has an ε of 1e-6 in any configuration."""
     ours = LayerSubject("kimi-linear:latent layer", replace(PUBLISHED["kimi-linear"], norm_eps=1e-6), layer=3)
     create = _attention("kimi_linear", "KimiLinear", LATENT | {"layer_types": ["full_attention"]})
@@ -91,7 +91,7 @@ def _kimi() -> ForeignFunction:
     return record(ours, "kimi_linear.KimiLinearAttention", create, weights, _call("kimi_linear"))
 
 
-def _deepseek(interleaved: bool) -> ForeignFunction:
+def _deepseek(interleaved: bool) -> PeerFunction:
     """Returns the record of latent attention with rotary positions, and with queries of low rank."""
     config = TransformerPlusPlus(
         key_heads=None,
@@ -112,7 +112,7 @@ def _deepseek(interleaved: bool) -> ForeignFunction:
     return record(ours, name, create, weights, _call("deepseek_v3", "DeepseekV3RotaryEmbedding"))
 
 
-def _gpt_oss() -> ForeignFunction:
+def _gpt_oss() -> PeerFunction:
     """Returns the record of a windowed layer with sinks, biases, grouped queries, and the frequencies of YaRN.
 
     Ours has one sink for each key head, theirs one for each query head.
@@ -135,7 +135,7 @@ def _gpt_oss() -> ForeignFunction:
     return record(LayerSubject("gpt-oss:window layer", config), "gpt_oss.GptOssAttention", create, weights, call)
 
 
-def _diffllama() -> ForeignFunction:
+def _diffllama() -> PeerFunction:
     """Returns the record of differential attention with its norm, whose scale here is part of the output map.
 
     All heads share their λ, so that ours has one head.
@@ -163,7 +163,7 @@ def _diffllama() -> ForeignFunction:
     return record(LayerSubject("differential:layer", config), "diffllama.DiffLlamaAttention", create, weights, call)
 
 
-def _functions() -> Iterator[ForeignFunction]:
+def _functions() -> Iterator[PeerFunction]:
     """Yields all records."""
     yield _qwen3_next()
     yield _kimi()
