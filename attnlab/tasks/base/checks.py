@@ -31,7 +31,7 @@ class UnitsField(Protocol):
 
     @property
     def units(self) -> TokenizerSpec:
-        """What the symbols of a text are."""
+        """The units (tokenizer) of a text."""
         ...
 
 

@@ -38,7 +38,7 @@ class LanguageModelData(PromptInterface, TaskData):
 
     Args:
         parts: The text of "train", "valid" and "test".
-        units: What the symbols of the text are. The vocabulary is learned from the training part only.
+        units: The tokenizer of the text. The vocabulary is learned from the training part only.
         length: The number of symbols of a training block.
         longest: The number of symbols of an evaluation block, and of a prompt and its continuation. 0 means `length`.
 
@@ -57,7 +57,7 @@ class LanguageModelData(PromptInterface, TaskData):
         super().__init__(units.fit([parts["train"]]), longest or length)
         self.metric = Metric(f"nats_per_{self._measure}", low=0)
         self._ids = {
-            part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
+            part: np.array(self.tokenizer.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
         long = {part: _long_lines(text) for part, text in parts.items()}
         self._long_lines = long["train"]
@@ -135,7 +135,7 @@ class LanguageModelData(PromptInterface, TaskData):
             *self._unseen({path: text}),
             *repeated({"train": self._long_lines, path: _long_lines(text)}, LONG_LINES),
         )
-        found._ids = self._ids | {"test": np.array(self.codec.encode(text, known=True), np.int32)}
+        found._ids = self._ids | {"test": np.array(self.tokenizer.encode(text, known=True), np.int32)}
         if len(found._ids["test"]) < 2:
             raise DataError(
                 f"{path} has {len(found._ids['test'])} symbols, but needs at least 2, because the first is not scored"
@@ -147,25 +147,25 @@ class LanguageModelData(PromptInterface, TaskData):
         examined = self._examined(part, limit)
         nats = [float(n) for answer in answers for n in np.asarray(answer["nats"], np.float64).sum(axis=1)]
         pairs = zip(examined["answers"], examined["scored"], strict=True)
-        texts = [self.codec.decode(row[on], within=True) for row, on in pairs]
+        texts = [self.tokenizer.decode(row[on], within=True) for row, on in pairs]
         return [Row(text, None, None, cost) for text, cost in zip(texts, nats, strict=False)]
 
     @property
     def _measure(self) -> str:
         """The unit of the cost: "character", or "word" if the text cannot be restored from its symbols."""
-        return "character" if self.codec.units.spells else "word"
+        return "character" if self.tokenizer.units.spells else "word"
 
     def _amount(self, ids: np.ndarray) -> int:
         """Returns the number of characters, or words, of symbols inside the text."""
-        if isinstance(self.codec.units, Bytes):
+        if isinstance(self.tokenizer.units, Bytes):
             # Blocks may split a character. It counts at its first byte; its other bytes are 10xxxxxx in UTF-8.
             return int(((ids - RESERVED) & 0xC0 != 0x80).sum())
-        return len(self.codec.decode(ids, within=True) if self.codec.units.spells else ids)
+        return len(self.tokenizer.decode(ids, within=True) if self.tokenizer.units.spells else ids)
 
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
         """Yields a message for each text, by name, that has symbols which never occur in training."""
         for name, text in parts.items():
-            unseen, count = self.codec.unknown_symbols(text)
+            unseen, count = self.tokenizer.unknown_symbols(text)
             share = f"{len(unseen):,} of {count:,} symbols do not occur in training"
             if 2 * len(unseen) > count:
                 called = f"the part {name!r}" if name in PARTS else name

@@ -43,7 +43,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
 
     Args:
         parts: The examples of "train", "valid" and "test": a sentence, and its class as the only target.
-        units: What the symbols of a sentence are. The vocabulary is learned from "train" and `unlabelled` only.
+        units: The tokenizer of sentences. The vocabulary is learned from "train" and `unlabelled` only.
         masked: The number of pretraining steps. Their sentences are those of "train" and `unlabelled`.
         unlabelled: Further sentences for pretraining.
         share: The fraction of the known symbols of a sentence that is masked. Training masks are a function of seed and
@@ -76,11 +76,11 @@ class FinetuningData(SentenceInterface, ClassificationData):
                 raise DataError(f"the part {part!r} has no sentences")
         texts = {part: [str(example.source) for example in parts[part]] for part in parts}
         self._texts = texts
-        codec = _fitted(units, [*texts["train"], *unlabelled], least)
-        ids = {part: [encoded(codec, text) for text in texts[part]] for part in texts}
-        more = [encoded(codec, text) for text in unlabelled]
+        tokenizer = _fitted(units, [*texts["train"], *unlabelled], least)
+        ids = {part: [encoded(tokenizer, text) for text in texts[part]] for part in texts}
+        more = [encoded(tokenizer, text) for text in unlabelled]
         width = int(rounded(max(len(row) for rows in (*ids.values(), more) for row in rows)))
-        super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}), codec, width, read)
+        super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}), tokenizer, width, read)
         self.masked = self.pretraining_steps = masked
         self.masking = Masking(self.mask, RESERVED, self.unknown, share)
         self._known = pad([*ids["train"], *more])
@@ -175,7 +175,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
             DataError: If a sentence is longer than any of the task's own files. The message names the first one.
         """
         texts = [str(example.source) for example in examples]
-        ids, width = [encoded(self.codec, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
+        ids, width = [encoded(self.tokenizer, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
         for line, row in zip(lines, ids, strict=True):
             if len(row) > width:
                 size = f"the sentence has {len(row)} symbols, but the model reads at most {width}"

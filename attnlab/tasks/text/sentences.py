@@ -43,7 +43,7 @@ class SentenceTask(Task):
     that task.
     """
     units: TokenizerSpec = Words(lower=True)
-    """What the symbols of a sentence are."""
+    """The units (tokenizer) of a sentence."""
     least: int = 2
     """Words that occur fewer times in training are replaced by the unknown word. Other units than words ignore it."""
     buckets: int = 2

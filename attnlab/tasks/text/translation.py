@@ -40,7 +40,7 @@ class Multi30k(PairTask):
     original text is used and scored by sacreBLEU's `bleu`. Both also report `chrf`.
     """
     units: TokenizerSpec = Bpe()
-    """What the symbols of both languages are."""
+    """The units (tokenizer) of both languages."""
     joint: bool = True
     """Whether both languages share one vocabulary. If False, each language has its own."""
     smoothing: float = 0.1
@@ -109,9 +109,9 @@ class Parallel(PairTask):
     Scores are then also reported for each group.
     """
     units: TokenizerSpec = Characters()
-    """What the symbols of sources are."""
+    """The units (tokenizer) of sources."""
     target_units: TokenizerSpec | None = None
-    """What the symbols of targets are. None means `units`."""
+    """The units (tokenizer) of targets. None means `units`."""
     joint: bool = False
     """Whether sources and targets share one vocabulary. This excludes `target_units`."""
     metric: str = AUTO

@@ -49,22 +49,22 @@ class Cycle:
 
 
 def test_shape_and_blocks(problem):
-    assert problem.shape == Tokens(problem.codec.vocabulary.size, 8)
+    assert problem.shape == Tokens(problem.tokenizer.vocabulary.size, 8)
     batch = problem.batch(0, 0, 5)
     assert {name: (x.shape, str(x.dtype)) for name, x in batch.items()} == {
         "tokens": ((5, 8), "int32"), "answers": ((5, 8), "int32"), "scored": ((5, 8), "bool"),
     }  # fmt: skip
     np.testing.assert_array_equal(batch["tokens"][:, 1:], batch["answers"][:, :-1])
-    text = problem.codec.normalize(PARTS["train"].replace("\r\n", "\n"))
+    text = problem.tokenizer.normalize(PARTS["train"].replace("\r\n", "\n"))
     for row, last in zip(batch["tokens"], batch["answers"][:, -1], strict=True):
-        assert problem.codec.decode([*row, last]) in text
+        assert problem.tokenizer.decode([*row, last]) in text
 
 
 def test_evaluation_scores_every_symbol_but_the_first(problem):
     # The comma was never seen in training, and is left out.
     (batch,) = problem.eval_batches("valid")
-    assert problem.codec.decode(batch["tokens"][batch["scored"]]) == "to be or not to be"
-    assert problem.codec.decode(batch["answers"][batch["scored"]]) == "o be or not to bee"
+    assert problem.tokenizer.decode(batch["tokens"][batch["scored"]]) == "to be or not to be"
+    assert problem.tokenizer.decode(batch["answers"][batch["scored"]]) == "o be or not to bee"
     assert (batch["tokens"][-1, 3:] == PAD).all()
     (few,) = problem.eval_batches("valid", 2)
     assert few["scored"].shape == (2, 8)
@@ -189,7 +189,7 @@ def test_unknown_symbols_are_reported_and_excluded_from_the_loss(units, lost, wh
     if isinstance(units, Words):
         assert found["nats_per_word"] == pytest.approx(math.log(problem.shape.vocabulary), rel=1e-5)
     else:
-        characters = len(problem.codec.decode(scored, within=True))
+        characters = len(problem.tokenizer.decode(scored, within=True))
         assert found["nats_per_character"] == pytest.approx(nats / characters, rel=1e-5)
     if lost:
         with pytest.raises(DataError, match=r"^the part 'valid': [\d,]+ of [\d,]+ symbols do not occur .*щ.* ×, …"):
@@ -237,11 +237,11 @@ def test_split_character_counts_once(length):
 def test_a_bpe_prompt_is_unchanged_and_its_continuation_keeps_spaces():
     parts = {part: "the king\nthe kingdom of the king\n" * 20 for part in PARTS}
     problem = LanguageModelData(parts, Bpe(size=60), 4)
-    codec = problem.codec
+    tokenizer = problem.tokenizer
     ids = problem.encode_prompt("the king")["source"][0].tolist()
-    assert "".join(codec.vocabulary.decode(ids)) == "the king"
+    assert "".join(tokenizer.vocabulary.decode(ids)) == "the king"
     for follows in (" of", "dom"):
-        told = codec.encode(follows, within=True)
+        told = tokenizer.encode(follows, within=True)
         assert problem.format_answer({"tokens": np.array([told])}) == follows
 
 
