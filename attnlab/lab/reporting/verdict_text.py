@@ -180,14 +180,15 @@ def _reach(metric: Metric, found: Verdict, compared: Comparison) -> str:
         return " These seeds show no spread, but other seeds may."
     if found.verdict != "unclear":
         return ""
-    if found.jump and not found.low <= 0 <= found.high:
+    if found.bimodal_gap and not found.low <= 0 <= found.high:
         return (
             " The interval uses only the spread of these pairs. But the seeds of another variant form two clusters "
-            f"{metric.format_size(found.jump)} apart, so this difference over {found.seeds} pairs may be chance. "
-            f"Ruling out chance takes {count(found.agreeing)} pairs that agree."
+            f"{metric.format_size(found.bimodal_gap)} apart, so this difference over {found.seeds} pairs may be chance."
+            f" Ruling out chance takes {count(found.min_pairs_if_bimodal)} pairs that agree."
         )
-    could = f" Such a study has {POWER:.0%} power to detect a true difference of {metric.format_size(found.smallest)}"
-    if found.smallest > metric.width:
+    detectable = found.minimum_detectable_difference
+    could = f" Such a study has {POWER:.0%} power to detect a true difference of {metric.format_size(detectable)}"
+    if detectable > metric.width:
         could = " So few seeds cannot reliably detect any difference"
     takes = {"detecting the observed difference": found.seeds_for_difference}
     if compared.margin is not None:

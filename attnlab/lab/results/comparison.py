@@ -96,7 +96,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         bare = replace(bare, pairs=all_pairs(ordered, task_of, margin, _refused))
     if all(silent[leader.name] for leader in bare.leaders):
         return replace(bare, silent=silent[bare.leaders[0].name])
-    pairs, tried, higher, steps, refused, alone = {}, {}, {}, {}, {}, {}
+    pairs, tried, higher, metric_steps, refused, alone = {}, {}, {}, {}, {}, {}
     for outcome in found:
         reference = references[outcome.name]
         if outcome.result is None or outcome is reference:
@@ -110,7 +110,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
         tried[outcome.name] = outcome.tried_rates(), reference.tried_rates()
         higher[outcome.name] = outcome.headline_metric.higher
-        steps[outcome.name] = outcome.metric_resolution()
+        metric_steps[outcome.name] = outcome.metric_resolution()
     pending = tuple(
         name
         for name, reference in references.items()
@@ -119,7 +119,9 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     if bare.pairs is not None:
         judged = {name: bare.pairs.verdicts[name, references[name].name] for name in pairs}
         return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
-    judged = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, task_of=task_of, pending=len(pending))
+    judged = verdicts(
+        pairs, margin, higher=higher, tried=tried, metric_steps=metric_steps, task_of=task_of, pending=len(pending)
+    )
     return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
 
 

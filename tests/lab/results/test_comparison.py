@@ -143,7 +143,7 @@ def test_only_variants_with_equal_evaluation_are_compared():
     # Corrected as the one family that they are.
     flipped = {"lists-linear": (better, BASE), "paths-linear": (BASE, better)}
     direction, steps = {"lists-linear": True, "paths-linear": False}, dict.fromkeys(flipped, 1e-4)
-    assert said.verdicts == verdicts(flipped, 0.01, higher=direction, steps=steps)
+    assert said.verdicts == verdicts(flipped, 0.01, higher=direction, metric_steps=steps)
     # What has nothing to be compared with keeps its own group silent, and no other.
     found[2] = replace(found[2], result=None, experiment={"experiment": {"task": {"name": "paths"}}})
     said = comparison(found)
