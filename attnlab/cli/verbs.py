@@ -55,7 +55,7 @@ class Verb:
             raise ValueError(registry.unknown(f"{name} does not accept {left[0]!r}", left[0].split("=")[0], known))
         check_working_directory()
         if self.files:
-            streams.spare()
+            streams.discard_if_closed()
         else:
             streams.check(name)
         return self.act(given)

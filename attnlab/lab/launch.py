@@ -28,7 +28,7 @@ from attnlab.lab.study.study import Study, check_study, warmups
 from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked
 from attnlab.system import compilation_cache, settings
-from attnlab.system.signals import UNBEGUN, located
+from attnlab.system.signals import UNBEGUN, set_location
 from attnlab.tasks.base.task import Task, TaskData
 from attnlab.training.progress import Progress
 
@@ -136,7 +136,7 @@ def _page(home: Path, note: Callable[[str], None]) -> Path | None:
     return attempt(partial(report, home), "the page could not be written", again, note)
 
 
-@located(lambda: UNBEGUN)
+@set_location(lambda: UNBEGUN)
 def _prepared(
     study: Study, out: str | Path, quick: bool, fresh: bool, workers: int, progress: Progress
 ) -> tuple[Path, list[Plan]]:

@@ -53,10 +53,10 @@ def main() -> int:
         os.sched_setaffinity(0, cores)
     from attnlab.console.errors import explain
     from attnlab.lab.execution.log_lines import Plain
-    from attnlab.system.signals import TRAINED, Interrupted, raised
+    from attnlab.system.signals import TRAINED, Interrupted, raise_on_signal
 
     try:
-        with raised(TRAINED, (progress := Plain()).note):
+        with raise_on_signal(TRAINED, (progress := Plain()).note):
             refused = work(json.load(sys.stdin), progress)
     except (Exception, Interrupted) as error:
         refused = explain(error)
@@ -73,8 +73,8 @@ if __name__ == "__main__":
     from functools import partial
 
     from attnlab.system import streams
-    from attnlab.system.signals import end
+    from attnlab.system.signals import exit_process
 
     # If nobody reads its output, the process that started it has gone. Then save and stop.
     streams.prepare(partial(os.kill, os.getpid(), signal.SIGTERM))
-    end(main())
+    exit_process(main())

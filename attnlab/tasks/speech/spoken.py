@@ -126,7 +126,7 @@ class Sounds(SpeechTask):
         repeats.distinct(names)
         found = {part: recordings.folder(name, self.rate, LogMel(self.rate).size) for part, name in names.items()}
         notes = tuple(note for _, lines in found.values() for note in lines)
-        return SpeechData(self, {part: heard for part, (heard, _) in found.items()}, notes)
+        return SpeechData(self, {part: recorded for part, (recorded, _) in found.items()}, notes)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ class AssociationData(TaskData):
         return loss, {"accuracy": accuracy}
 
     def answer(self, model: Retriever, batch: Batch) -> Batch:
-        """Returns {"said": [B Q], "loss": [B Q], "right": [B Q]}.
+        """Returns {"predicted": [B Q], "loss": [B Q], "right": [B Q]}.
 
         These are the predicted value, its loss, and whether it is correct.
         """
@@ -152,7 +152,7 @@ class AssociationData(TaskData):
         """Returns a row for each queried key: the pairs and the key, its value, the predicted value, and the loss."""
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
-            predicted, loss = (np.asarray(answer[name]) for name in ("said", "loss"))
+            predicted, loss = (np.asarray(answer[name]) for name in ("predicted", "loss"))
             for row, n in zip(*np.nonzero(batch["scored"]), strict=True):
                 pairs = zip(batch["keys"][row].tolist(), batch["values"][row].tolist(), strict=True)
                 text = " ".join(f"{key}:{value}" for key, value in pairs) + f" {batch['queries'][row, n]}?"
@@ -181,7 +181,7 @@ class AssociationData(TaskData):
 
     def format_answer(self, answer: Batch) -> str:
         """Returns the predicted value of the first query."""
-        return str(int(np.asarray(answer["said"])[0, 0]))
+        return str(int(np.asarray(answer["predicted"])[0, 0]))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the pairs as "source" and the queried keys as "target"."""
@@ -207,7 +207,7 @@ class AssociationData(TaskData):
             # ½‖v − onehot‖² expanded, so that the one-hot vector is not built.
             loss = 0.5 * ((v * v).sum(axis=1) - 2 * at + 1)
             value = jnp.argmax(v, axis=1)
-            return {"said": value, "loss": loss, "right": (value == row["answers"]).astype(v.dtype)}
+            return {"predicted": value, "loss": loss, "right": (value == row["answers"]).astype(v.dtype)}
 
         keys = None if key is None else jax.random.split(key, len(batch["keys"]))
         return jax.vmap(one)(jax.tree.map(jnp.asarray, batch), keys)

@@ -13,7 +13,7 @@ from attnlab.console.metric import Metric
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.parts import EvaluationSizes, evaluation_sizes
 from attnlab.tasks.base.shapes import Tokens
@@ -174,4 +174,4 @@ class LengthData(SymbolQuestions, Generic[Config]):
 
 def _split(whole: Batch) -> list[Batch]:
     """Returns sequences of one length as batches. The rows that fill up the last batch are not scored."""
-    return even(whole, max(1, min(EXAMINED, POSITIONS // whole["tokens"].shape[1])))
+    return equal_batches(whole, max(1, min(EXAMINED, POSITIONS // whole["tokens"].shape[1])))

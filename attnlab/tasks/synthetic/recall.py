@@ -10,7 +10,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.data.synthetic import recall
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import ACCURACY
 from attnlab.tasks.base.parts import evaluation_sizes
@@ -109,7 +109,7 @@ class RecallData(SymbolQuestions):
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Returns batches like those of training. The rows that fill up the last batch are not scored."""
-        return even(self._examined(part, limit), EXAMINED)
+        return equal_batches(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"accuracy"}: the fraction of correct answers.

@@ -17,7 +17,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.text.units import Bytes, TokenizerSpec
 from attnlab.data.text.vocabulary import PAD, RESERVED, require_symbol
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.metrics import ACCURACY, PERPLEXITY, perplexity
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Row, TaskData
@@ -87,7 +87,7 @@ class LanguageModelData(PromptInterface, TaskData):
 
         Positions after its end are not scored.
         """
-        return even(self._examined(part, limit), EXAMINED)
+        return equal_batches(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"nats_per_character", "perplexity", "accuracy"}.

@@ -20,7 +20,7 @@ from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.masking import Masking
 from attnlab.data.text.units import Tokenizer, TokenizerSpec, Words
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.models import Classifier, MaskedWordModel
 from attnlab.tasks.base.sampled import sampled
@@ -152,7 +152,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         if self.masked:
             whole |= self._hidden(source, 0, _EXAMINATION)
         rows = sampled(len(source), limit)
-        return even({name: values[rows] for name, values in whole.items()}, EXAMINED, label=NONE)
+        return equal_batches({name: values[rows] for name, values in whole.items()}, EXAMINED, label=NONE)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"accuracy"} of classes, and with pretraining {"masked_nats"}, the mean cost of a masked word."""

@@ -10,7 +10,7 @@ from attnlab.data.text.units import Characters, Words
 from attnlab.data.text.words import read_user_file
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import PHONEME_ERROR_RATE, WORD_ERROR_RATE, error_rates
-from attnlab.tasks.text.pair_task import PairTask, halves, left_out, own_parts
+from attnlab.tasks.text.pair_task import PairTask, halves, left_out, user_parts
 from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
 
@@ -118,7 +118,7 @@ def _read_for_scoring(file: str, rows: words.Rows, empty: str) -> tuple[list[Exa
 
 
 def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: words.Rows) -> PairData:
-    parts, notes = own_parts(task, public, lambda path, half: read_user_file(path, rows, half))
+    parts, notes = user_parts(task, public, lambda path, half: read_user_file(path, rows, half))
     units = (Characters(), Words())
     found = PairData(parts, units, _rates, (WORD_ERROR_RATE, PHONEME_ERROR_RATE), task.buckets, **task.how)
     found.notes = (*notes, *found.notes)

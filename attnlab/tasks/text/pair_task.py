@@ -16,7 +16,7 @@ from attnlab.tasks.base.task import Task, TaskData
 from attnlab.tasks.text.pairing import PairInterface, PairOptions
 
 
-class OwnParts(FileFields, Protocol):
+class UserParts(FileFields, Protocol):
     """A task whose parts may be your own files."""
 
     @property
@@ -93,8 +93,8 @@ def halves(empty: str) -> list[int] | None:
     return [] if empty == "skip" else None
 
 
-def own_parts(
-    task: OwnParts, published: Callable[[], Parts], read: Callable[[str, list[int] | None], list[Example]]
+def user_parts(
+    task: UserParts, published: Callable[[], Parts], read: Callable[[str, list[int] | None], list[Example]]
 ) -> tuple[Parts, list[str]]:
     """Returns the parts of a task that may be your own files or published, and messages about how they were read.
 

@@ -16,7 +16,7 @@ from attnlab.data.images.labelled import Labelled, absent
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import hashes, repeated
 from attnlab.data.rng import generator
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.numbered import numbered
@@ -105,7 +105,7 @@ class ImageData(ClassificationData):
         check_part(part, limit)
         held, labels = self.parts[part]
         rows = sampled(len(labels), limit)
-        return even({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED, label=NONE)
+        return equal_batches({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED, label=NONE)
 
     def encode_prompt(self, text: str) -> Batch:
         """Returns an image as {"source": [1 H W C]}.
