@@ -54,11 +54,11 @@ class Results(metaclass=Documented):
         return notebook.table(self.folder)
 
     def verdicts(self) -> Inline:
-        """Return the verdicts in words, with a drawing of the headline metric."""
+        """Return the verdicts in words, with a drawing of the primary metric."""
         return notebook.verdicts(self.folder)
 
     def curves(self) -> Inline:
-        """Return the curves of the loss and of the headline metric on validation, by step."""
+        """Return the curves of the loss and of the primary metric on validation, by step."""
         return notebook.curves(self.folder)
 
     def maps(self) -> Inline:

@@ -224,7 +224,7 @@ def _evaluate(trainer: Trainer, state: State, limit: int | None, rows: list[dict
 def _judge(trainer: Trainer, state: State, scores: list[dict[str, float]]) -> tuple[State, float | None]:
     """Returns the state after early stopping, and the selection score of the step (more is better).
 
-    The score of a learning rate is the mean of the headline metric over its lanes that did not diverge, negated if
+    The score of a learning rate is the mean of the primary metric over its lanes that did not diverge, negated if
     lower is better. The selection score is that of the best learning rate, or None if no learning rate has a finite
     score.
     """

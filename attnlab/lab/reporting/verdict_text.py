@@ -1,4 +1,4 @@
-"""The verdicts of a study as sentences: each headline metric with its interval, compared with the reference."""
+"""The verdicts of a study as sentences: each primary metric with its interval, compared with the reference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _of(leader: Outcome, found: Sequence[Outcome], compared: Comparison) -> list
     for word, (one, several, end) in _SUMS.items():
         names = [outcome.name for outcome in found if outcome.name in members and compared.word(outcome) == word]
         if names:
-            margin = leader.headline_metric.format_size(compared.margin or 0.0)
+            margin = leader.primary_metric.format_size(compared.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
     if lost := [outcome for outcome in found if outcome.lost_lanes() and outcome.name in (leader.name, *members)]:
@@ -106,8 +106,8 @@ def basis(compared: Comparison) -> Markup | None:
 
 
 def reading(outcome: Outcome) -> Markup:
-    """Report a headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
-    metric, estimate = outcome.headline_metric, outcome.headline
+    """Report a primary metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
+    metric, estimate = outcome.primary_metric, outcome.primary
     if estimate is None:
         reason = "every seed diverged" if outcome.lost_lanes() else "it was not measured"
         return join(name(outcome.name), f" has no {metric.title}: {reason}.")
@@ -133,7 +133,7 @@ def against(outcome: Outcome, compared: Comparison) -> Markup | None:
     found = compared.verdicts.get(outcome.name)
     if found is None:
         return None
-    metric, reference = outcome.headline_metric, name(leader.name)
+    metric, reference = outcome.primary_metric, name(leader.name)
     opening = {
         "better": join(tag("b", "Better"), " than ", reference),
         "worse": join(tag("b", "Worse"), " than ", reference),

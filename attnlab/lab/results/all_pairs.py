@@ -60,7 +60,7 @@ def all_pairs(
     margin: float | None,
     refusal: Callable[[Outcome, Outcome], str],
 ) -> AllPairs:
-    """Compare every finished variant with every other of the same task by the headline metric.
+    """Compare every finished variant with every other of the same task by the primary metric.
 
     Args:
         ordered: The variants in the study's order.
@@ -84,7 +84,7 @@ def all_pairs(
             a, b = later.by_seed(later.metric), earlier.by_seed(earlier.metric)
             values[pair] = tuple({seed: one[seed] for seed in a if seed in b} for one in (a, b))
             tried[pair] = later.tried_rates(), earlier.tried_rates()
-            higher[pair], metric_steps[pair] = later.headline_metric.higher, later.metric_resolution()
+            higher[pair], metric_steps[pair] = later.primary_metric.higher, later.metric_resolution()
             alone[pair] = tuple(sorted({*a} ^ {*b}))
             kinds[pair] = task_of[later.name]
     judged = verdicts(

@@ -69,7 +69,7 @@ class Comparison:
 
 
 def comparison(found: Sequence[Outcome]) -> Comparison:
-    """Compare every finished variant with its reference by the headline metric.
+    """Compare every finished variant with its reference by the primary metric.
 
     The verdicts are corrected for multiple comparisons (Holm's procedure in Shaffer's form). All comparisons that the
     study plans count, so that a verdict does not change when others finish. Only variants of the same task are
@@ -109,7 +109,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         alone[outcome.name] = tuple(sorted({*a, *b} - {*both}))
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
         tried[outcome.name] = outcome.tried_rates(), reference.tried_rates()
-        higher[outcome.name] = outcome.headline_metric.higher
+        higher[outcome.name] = outcome.primary_metric.higher
         metric_steps[outcome.name] = outcome.metric_resolution()
     pending = tuple(
         name
@@ -169,10 +169,10 @@ def _unpaired(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
     """Return why nothing can be compared with a reference, or ""."""
     if len({outcome.metric for outcome in found if outcome.result is not None}) > 1:
-        return "the finished runs have different headline metrics"
+        return "the finished runs have different primary metrics"
     if reference.result is None:
         return "it has not finished"
-    if reference.headline is None:
+    if reference.primary is None:
         return "it has no value"
     if not reference.by_seed(reference.metric):
         return "some of its values are not finite or have no seed"
@@ -181,7 +181,7 @@ def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
 
 def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
     """Return why two variants share too few seeds."""
-    if outcome.headline is None:
+    if outcome.primary is None:
         return "it has no value"
     if not a:
         return "some of its values are not finite or have no seed"
@@ -193,7 +193,7 @@ def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
 
 def _worst(outcome: Outcome, values: Sequence[float]) -> str:
     """Return why two variants are not compared if every value of both is the worst possible, or ""."""
-    metric = outcome.headline_metric
+    metric = outcome.primary_metric
     if any(value != metric.worst for value in values):
         return ""
     value = metric.format(metric.worst)

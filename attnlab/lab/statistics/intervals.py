@@ -69,14 +69,14 @@ def summary(values: Values, tried: int = 1, higher: bool = True) -> Summary:
     return {"mean": mean(array), "low": low, "high": high, "values": array.tolist()}
 
 
-def summaries(scores: Sequence[dict[str, float]], headline: str, higher: bool, tried: int) -> dict[str, Summary]:
+def summaries(scores: Sequence[dict[str, float]], primary: str, higher: bool, tried: int) -> dict[str, Summary]:
     """Summarise every metric over seeds with `summary`.
 
     Args:
         scores: the metrics of each seed, by name.
-        headline: the metric that chose the learning rate. The intervals of its parts
+        primary: the metric that chose the learning rate. The intervals of its parts
             ("exact_match.de") are corrected for this choice too.
-        higher: whether a higher headline is better.
+        higher: whether a higher value of it is better.
         tried: how many learning rates the choice was made from.
 
     Returns:
@@ -88,7 +88,7 @@ def summaries(scores: Sequence[dict[str, float]], headline: str, higher: bool, t
         values = [each[name] for each in scores]
         if not all(map(math.isfinite, values)):
             return {"mean": None, "low": None, "high": None, "values": values}
-        return summary(values, tried if f"{name}.".startswith(f"{headline}.") else 1, higher)
+        return summary(values, tried if f"{name}.".startswith(f"{primary}.") else 1, higher)
 
     return {name: one(name) for name in scores[0]} if scores else {}
 

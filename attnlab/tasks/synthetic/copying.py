@@ -19,7 +19,7 @@ class SelectiveCopying(LengthTask):
 
     Each sequence has `length` tokens, of which `copied` are to be repeated and the others are noise. A marker for each
     of these follows, at which the model predicts them in their order. The noise is what makes copying depend on the
-    content: the distances vary. The headline metric "token_accuracy" is the fraction of correct tokens,
+    content: the distances vary. The primary metric "token_accuracy" is the fraction of correct tokens,
     "sequence_accuracy" that of sequences without an error. Both are means over the tested lengths, and
     "token_accuracy.256" is that of length 256. Validation uses the training length.
 

@@ -24,7 +24,7 @@ class Dyck(LengthTask):
 
     A model of the language predicts each bracket from those before it, which may open or close. After each bracket at
     which some are open, only one may close: that of the last open one. It counts as predicted if it has more than 80%
-    of the probability of all closing brackets. The headline metric "closing_accuracy" is the mean over distances, in
+    of the probability of all closing brackets. The primary metric "closing_accuracy" is the mean over distances, in
     brackets, of the fraction predicted at that distance from the open bracket. So, short distances, which are the most
     frequent, do not decide it. The language, Dyck-(k, m), and the metric are those of Hewitt et al. 2020.
 

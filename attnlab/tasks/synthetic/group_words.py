@@ -21,7 +21,7 @@ class GroupWords(LengthTask):
     This is state tracking: the elements of a word act on a state one after another, and the model tags each element
     with the state that it leads to. The elements are independent and uniform. No training batch repeats.
 
-    The headline metric is "sequence_accuracy", the fraction of words whose products are all correct, as in Grazzi et
+    The primary metric is "sequence_accuracy", the fraction of words whose products are all correct, as in Grazzi et
     al. 2025 and Siems et al. 2025. "token_accuracy" is the fraction of correct products. It flatters a model that
     loses the state: the first products are easy, and half of all guesses about a parity are right. Both are means over
     the tested lengths. "sequence_accuracy.256" is that of length 256. Validation uses the training length.

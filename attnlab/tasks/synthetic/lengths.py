@@ -153,7 +153,7 @@ class LengthData(SymbolQuestions, Generic[Config]):
         return found
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Returns the number of questions, or of sequences if the headline metric is their accuracy."""
+        """Returns the number of questions, or of sequences if the primary metric is their accuracy."""
         scored = [self.questions(batch)[1] for batch in self.eval_batches(part, limit)]
         whole = self.metric == SEQUENCE_ACCURACY
         return sum(int((on.any(axis=1) if whole else on).sum()) for on in scored)

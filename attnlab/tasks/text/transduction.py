@@ -47,7 +47,7 @@ class PairData(PairInterface, TaskData):
         units: The tokenizers of sources and of targets. A single value makes one vocabulary for both.
             Vocabularies are learned from the training part only.
         measure: Computes metrics of texts, `measure(answers, references)`.
-        metrics: The metrics of `measure`, the headline metric first. If examples have groups, it is also reported for
+        metrics: The metrics of `measure`, the primary metric first. If examples have groups, it is also reported for
             each group, as "metric.group".
         buckets: The largest number of different batch lengths.
         **how: Further arguments of `PairInterface`. With `likelihood`, {"perplexity"} of the first references is
@@ -129,7 +129,7 @@ class PairData(PairInterface, TaskData):
         return [{name: whole[n : n + size] for name, whole in array.items()} for n in starts]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """Returns the metrics over the examples, and the headline metric over each group.
+        """Returns the metrics over the examples, and the primary metric over each group.
 
         The result is {} if no example has a reference.
 
@@ -145,8 +145,8 @@ class PairData(PairInterface, TaskData):
         pairs = [(self.target.decode(row), example) for row, example in zip(tokens, examples, strict=False)]
         groups = sorted({example.group for example in examples} - {""})
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
-        headline = self.metric.name
-        by_group = {f"{headline}.{name}": self._score(them)[headline] for name, them in members.items()}
+        primary = self.metric.name
+        by_group = {f"{primary}.{name}": self._score(them)[primary] for name, them in members.items()}
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
     def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> PairData:
@@ -205,7 +205,7 @@ class PairData(PairInterface, TaskData):
         ]
 
     def count_scored(self, part: str, limit: int | None = None) -> int | None:
-        """Returns the number of examples, if the headline metric counts correct or wrong examples."""
+        """Returns the number of examples, if the primary metric counts correct or wrong examples."""
         return len(self._examined(part, limit)) if self.metric in SHARES else None
 
     def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:

@@ -10,9 +10,9 @@ from attnlab.data.text.corpus import LONGER, Limit
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bpe, Characters, TokenizerSpec
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.headline import AUTO, METRICS, headline
 from attnlab.tasks.base.metrics import BLEU, BLEU_TOKENISED_LOWER, CHRF, bleu, bleu_tokenised_lower, by_length, chrf
 from attnlab.tasks.base.parts import paths
+from attnlab.tasks.base.primary_metric import AUTO, METRICS, primary_metric
 from attnlab.tasks.text.pair_task import PairTask, from_corpus
 from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
@@ -115,10 +115,10 @@ class Parallel(PairTask):
     joint: bool = False
     """Whether sources and targets share one vocabulary. This excludes `target_units`."""
     metric: str = AUTO
-    """The headline metric.
+    """The primary metric.
 
     It is "bleu", "bleu_zh", "bleu_characters", "bleu_tokenised_lower", "chrf", "word_edit_rate", "word_error_rate" or
-    "exact_match". "auto" chooses by what the references look like (`attnlab.tasks.base.headline`).
+    "exact_match". "auto" chooses by what the references look like (`attnlab.tasks.base.primary_metric`).
     """
     longest: int = 0
     """The largest number of characters of a source and of a target. 0 means no limit."""
@@ -162,7 +162,7 @@ class Parallel(PairTask):
             corpora[part] = corpora[part].merged()
         parts = {part: corpus.examples for part, corpus in corpora.items()}
         target = self.target_units or self.units
-        units, chosen = (self.units,) if self.joint else (self.units, target), headline(parts, self.metric)
+        units, chosen = (self.units,) if self.joint else (self.units, target), primary_metric(parts, self.metric)
         found = PairData(parts, units, chosen.measure, chosen.metrics, self.buckets, **self.how)
         reading = [note for corpus in corpora.values() for note in corpus.notes()]
         found.notes = (*chosen.notes(self.metric, target), *reading, *found.notes)

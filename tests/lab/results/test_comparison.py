@@ -109,7 +109,7 @@ def test_without_a_reference_nothing_is_compared():
         (unfinished, "it has not finished"),
         (outcome("a", []), "it has no value"),
         (outcome("a", [None, 0.9]), "some of its values are not finite or have no seed"),
-        (outcome("a", BASE, "loss", False), "the finished runs have different headline metrics"),
+        (outcome("a", BASE, "loss", False), "the finished runs have different primary metrics"),
     ):
         said = comparison([other, first])
         assert said.silent == reason
