@@ -45,13 +45,13 @@ class RandomSymbols(LanguageModelData):
 
 
 def random_symbols(size: Size) -> np.ndarray:
-    """Returns sequences with the symbol after each of them, [DISPATCH, batch, length + 1] int32."""
+    """Return sequences with the symbol after each of them, [DISPATCH, batch, length + 1] int32."""
     shape = (DISPATCH, size.batch, size.length + 1)
     return np.random.default_rng(0).integers(3, size.symbols, shape, dtype=np.int32)
 
 
 def language_steps(config: Language, size: Size) -> Program:
-    """Returns a program that makes `DISPATCH` training steps of one lane in one dispatch, as `attnlab run` does.
+    """Return a program that makes `DISPATCH` training steps of one lane in one dispatch, as `attnlab run` does.
 
     A step is the loss, the gradients, their norm clipped at 1, and AdamW, in float32. Each run continues from the state
     of the previous one, on the same batches. The answer is the loss of the last step.

@@ -214,7 +214,7 @@ def _named(state: State, names: list[str]) -> list[str | None]:
 
 
 def _evaluate(trainer: Trainer, state: State, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
-    """Evaluates every lane on the validation data, and add the metrics to its row."""
+    """Evaluates every lane on the validation data, and adds the metrics to its row."""
     scores = trainer.evaluate(state.model, "valid", limit)
     for row, score in zip(rows, scores, strict=True):
         row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}

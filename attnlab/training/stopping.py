@@ -56,7 +56,7 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
 
 @jax.jit
 def where_lane(chosen: Bool[Array, " lanes"], first: PyTree, second: PyTree) -> PyTree:
-    """Select, for each lane, between two trees of arrays with a leading axis of lanes.
+    """Selects, for each lane, between two trees of arrays with a leading axis of lanes.
 
     Args:
         chosen: Whether to take the first tree, [lanes].

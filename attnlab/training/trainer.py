@@ -189,7 +189,7 @@ class Trainer:
 
     @contextmanager
     def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:
-        """Announces that a program is compiled, and record how long it takes."""
+        """Announces that a program is compiled, and records how long it takes."""
         announcement = f"{PROGRAMS.get(what, what)} ({_sizes(batches, 2 if what == 'train' else 0)})"
         self.announce(announcement)
         began = time.perf_counter()

@@ -214,7 +214,7 @@ def expected(ours: Subject, run: Callable, form: str, dtype: str) -> Expected:
 
 
 def _errors(peer: PeerFunction, known: dict[tuple[int, str, str], Expected]) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yields the errors of each form that both have. Keeps our results in `known`, which most peers share."""
+    """Yield the errors of each form that both have. Keep our results in `known`, which most peers share."""
     theirs, runs = peer.forms(), peer.ours.forms()
     if "extreme" in runs and "whole" in theirs:
         theirs = {**theirs, "extreme": theirs["whole"]}  # only the inputs differ
@@ -243,10 +243,10 @@ def difference(theirs: np.ndarray, ours: np.ndarray) -> float:
 
 
 def _size(error: float) -> float:
-    """Returns a key to sort by that puts NaN last."""
+    """Return a key to sort by that puts NaN last."""
     return float("inf") if error != error else error
 
 
 def _of(what: str) -> str:
-    """Returns what an error is that of, in words."""
+    """Return what an error is that of, in words."""
     return what if what == OUTPUT else f"gradient of {what}"

@@ -25,7 +25,7 @@ def _function(
     window: tuple[int, int] | None = None,
     dtype: str = "float32",
 ) -> PeerFunction:
-    """Returns the record of one way to call it.
+    """Return the record of one way to call it.
 
     Args:
         ours: The mechanism.
@@ -52,7 +52,7 @@ def _function(
 
 
 def _functions() -> Iterator[PeerFunction]:
-    """Yields all records. In jax.nn, values are as wide as keys."""
+    """Yield all records. In jax.nn, values are as wide as keys."""
     causal, full = subject("softmax", V=8), subject("softmax", V=8, causal=False)
     # A window of keys i − 9 … i + 4, which counts the query's own key on both sides in ours.
     window = subject("window", Local(10, 5, block=None), V=8, causal=False)

@@ -48,7 +48,7 @@ def _function(
     options: Mapping[str, bool | float | str] | None = None,
     label: str | None = None,
 ) -> PeerFunction:
-    """Returns the record of one function.
+    """Return the record of one function.
 
     Args:
         ours: The mechanism.
@@ -80,7 +80,7 @@ def _function(
 
 
 def _library() -> ModuleType:
-    """Imports the package with all modules that are used here."""
+    """Import the package with all modules that are used here."""
     import_module("jla.ops")
     import_module("jla.ops.log_linear")
     import_module("jla.ops.moba")
@@ -92,7 +92,7 @@ def _library() -> ModuleType:
 
 
 def _by_token(ours: MechanismSubject, call: Callable, named: Named) -> Array:
-    """Returns the outputs of one token after another."""
+    """Return the outputs of one token after another."""
     names = ("q", "k", "v", *ours.mechanism.tokens, *ours.mechanism.queries)
     tokens = {name: jnp.moveaxis(named[name], 1, 0)[:, :, None] for name in names}
     rest = {name: x for name, x in named.items() if name not in names}
@@ -115,7 +115,7 @@ def _both(
     digits: bool = False,
     **options: bool | float,
 ) -> Iterator[PeerFunction]:
-    """Yields the records of a reference and of its chunked form, which may lose digits."""
+    """Yield the records of a reference and of its chunked form, which may lose digits."""
     more = {"shape": shape, "recurrent": True}
     yield _function(ours, f"ops.reference.{name}", arguments, options=options, **more)
     known, chunks = {"extreme": DIGITS} if digits else {}, {**options, "chunk_size": chunk}
@@ -123,23 +123,23 @@ def _both(
 
 
 def _constant(x: Named) -> Array:
-    """Returns the logarithm of a decay that is the same for all tokens [B T H]."""
+    """Return the logarithm of a decay that is the same for all tokens [B T H]."""
     return jnp.broadcast_to(-x["rate"], x["q"].shape[:3])
 
 
 def _decay(x: Named) -> Array:
-    """Returns −e^rate softplus(step + shift) of one gate per token [B T H] or per channel [B T H K]."""
+    """Return −e^rate softplus(step + shift) of one gate per token [B T H] or per channel [B T H K]."""
     rate = x["rate"] if x["step"].ndim == 3 else x["rate"][:, None]
     return -jnp.exp(rate) * jax.nn.softplus(x["step"] + x["shift"])
 
 
 def _written(x: Named) -> Array:
-    """Returns values times the step, as Mamba-2 writes them."""
+    """Return values times the step, as Mamba-2 writes them."""
     return jax.nn.softplus(x["step"] + x["shift"])[..., None] * x["v"]
 
 
 def _mamba(x: Named) -> tuple[Array, ...]:
-    """Returns C, B, the inputs of all heads as channels, their steps, and A."""
+    """Return C, B, the inputs of all heads as channels, their steps, and A."""
     B, T, H, V = x["v"].shape
     steps = jax.nn.softplus(x["step"] + x["shift"])
     rates = -jnp.exp(x["rate"]).swapaxes(1, 2).reshape(H * V, -1)
@@ -147,7 +147,7 @@ def _mamba(x: Named) -> tuple[Array, ...]:
 
 
 def _mamba3(x: Named) -> tuple[Array, ...]:
-    """Returns C, B, the inputs, their A Δ, Δ and λ, the biases, and the angles before their functions."""
+    """Return C, B, the inputs, their A Δ, Δ and λ, the biases, and the angles before their functions."""
     rates = jnp.where(x["decay"] > 0, x["decay"] + 1, 1 / (1 + jnp.abs(x["decay"])))
     steps = jax.nn.softplus(x["step"] + x["shift"])
     decays = -jnp.maximum(rates, 1e-4) * steps
@@ -155,7 +155,7 @@ def _mamba3(x: Named) -> tuple[Array, ...]:
 
 
 def _writes(x: Named, name: str, more: str) -> Array:
-    """Returns what the writes of all tokens write, one after another [B T·n H …]."""
+    """Return what the writes of all tokens write, one after another [B T·n H …]."""
     every = jnp.concatenate([x[name][:, :, None], jnp.moveaxis(x[more], 3, 2)], axis=2)
     return every.reshape(every.shape[0], -1, *every.shape[3:])
 

@@ -81,7 +81,7 @@ def _legend() -> str:
 
 
 def _notes(results: Sequence[PeerResult]) -> list[str]:
-    """Returns what is known of the differences, in a line each with the functions that have it."""
+    """Return what is known of the differences, in a line each with the functions that have it."""
     found: dict[str, list[str]] = {}
     for each in results:
         for text in dict.fromkeys(known.text for known in each.peer.known_differences.values()):
@@ -91,7 +91,7 @@ def _notes(results: Sequence[PeerResult]) -> list[str]:
 
 
 def _cell(each: PeerResult, form: str, gradients: bool) -> Text:
-    """Formats the error of the output or the largest one of the gradients, or a dash if the peer lacks the form."""
+    """Format the error of the output or the largest one of the gradients, or a dash if the peer lacks the form."""
     from rich.text import Text
 
     found = [x for what, x in each.errors.get(form, {}).items() if (what != OUTPUT) is gradients]

@@ -69,13 +69,13 @@ def by_token(named: Named, step: Callable[[Named, int, Tensor], tuple[Tensor, Te
 
 
 def _decay(x: Named) -> Tensor:
-    """Returns −e^rate softplus(step + shift) of one gate per token [B T H] or per channel [B T H K]."""
+    """Return −e^rate softplus(step + shift) of one gate per token [B T H] or per channel [B T H K]."""
     rate = x["rate"] if x["step"].dim() == 3 else x["rate"][:, None]
     return -rate.exp() * torch().nn.functional.softplus(x["step"] + x["shift"])
 
 
 def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0) -> PeerFunction:
-    """Returns the record of a gated delta rule: whole, and one token at a time from its own state."""
+    """Return the record of a gated delta rule: whole, and one token at a time from its own state."""
 
     def call(x: Named, **more) -> tuple[Tensor, Tensor]:
         rule = getattr(model(name), function)
@@ -94,7 +94,7 @@ def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0
 
 
 def _mamba2() -> Iterator[PeerFunction]:
-    """Yields the records of the scan by chunks, and of one step."""
+    """Yield the records of the scan by chunks, and of one step."""
     ours = subject("ssd")
 
     def whole(x: Named) -> Tensor:
@@ -116,7 +116,7 @@ def _mamba2() -> Iterator[PeerFunction]:
 
 
 def _mamba() -> Iterator[PeerFunction]:
-    """Yields the records of the selective scan, and of one step. There is one group of B and C."""
+    """Yield the records of the selective scan, and of one step. There is one group of B and C."""
     ours = subject("mamba", H=1)
     rates = lambda x: -x["rate"][0].exp().T
 
@@ -138,7 +138,7 @@ def _mamba() -> Iterator[PeerFunction]:
 
 
 def _xlstm() -> Iterator[PeerFunction]:
-    """Yields the records of its forms of mLSTM, which compute in float64 if they are asked to."""
+    """Yield the records of its forms of mLSTM, which compute in float64 if they are asked to."""
 
     def arguments(x: Named) -> tuple[Tensor, ...]:
         gates = x["write"] + x["write_shift"], x["forget"] + x["forget_shift"]
@@ -185,7 +185,7 @@ def masked(call: Callable[[Named, Tensor], Tensor], window: int | None = None) -
 
 
 def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: int | None = None) -> PeerFunction:
-    """Returns the record of a model's softmax attention: whole, and one query against the keys so far."""
+    """Return the record of a model's softmax attention: whole, and one query against the keys so far."""
 
     def call(x: Named, mask: Tensor, queries: slice = slice(None), keys: slice = slice(None)) -> Tensor:
         sinks = {"sinks": x["sink"]} if "sink" in x else {}
@@ -202,7 +202,7 @@ def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: in
 
 
 def _functions() -> Iterator[PeerFunction]:
-    """Yields all records."""
+    """Yield all records."""
     gated, kda = subject("gated-delta"), subject("kda")
     negative = subject("gated-delta", GatedDelta(negative_eigenvalues=True))
     for form in ("chunk", "recurrent"):

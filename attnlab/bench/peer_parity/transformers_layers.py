@@ -39,7 +39,7 @@ def record(
     """
 
     def loaded(x: Named) -> Tensor:
-        """Returns a module whose forward pass uses our parameters, so that gradients reach them."""
+        """Return a module whose forward pass uses our parameters, so that gradients reach them."""
         module = create().to(x["x"].dtype if x["x"].is_floating_point() else torch().float32).eval()
         return Loaded(module, weights(x))
 

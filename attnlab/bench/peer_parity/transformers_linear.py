@@ -31,12 +31,12 @@ def layer_of(name: str, part: str, layer: int = 0, **fields: object) -> LayerSub
 
 
 def _call(module: Tensor, x: Tensor, keep: Tensor | None, places: Tensor, cache: Tensor | None) -> Tensor:
-    """Calls a layer that takes a mask of padding."""
+    """Call a layer that takes a mask of padding."""
     return module(x, attention_mask=keep, cache=cache)
 
 
 def _qwen3_next() -> PeerFunction:
-    """Returns the record of the gated delta layer, whose projections are ordered by key head."""
+    """Return the record of the gated delta layer, whose projections are ordered by key head."""
     ours = layer_of("qwen3-next", "linear layer")
 
     def create() -> Tensor:
@@ -63,7 +63,7 @@ def _qwen3_next() -> PeerFunction:
 
 
 def _kimi() -> PeerFunction:
-    """Returns the record of the layer of Kimi delta attention."""
+    """Return the record of the layer of Kimi delta attention."""
     ours = layer_of("kimi-linear", "linear layer")
 
     def create() -> Tensor:
@@ -89,7 +89,7 @@ def _kimi() -> PeerFunction:
 
 
 def _mamba2() -> PeerFunction:
-    """Returns the record of the mixer, in which values come before keys, and keys before queries."""
+    """Return the record of the mixer, in which values come before keys, and keys before queries."""
     ours = layer_of("mamba-2", "layer")
 
     def create() -> Tensor:
@@ -117,7 +117,7 @@ def _mamba2() -> PeerFunction:
 
 
 def _olmo_hybrid() -> PeerFunction:
-    """Returns the record of its gated delta layer, whose β reach 2, and whose norm has an ε of 1e-5 in any case."""
+    """Return the record of its gated delta layer, whose β reach 2, and whose norm has an ε of 1e-5 in any case."""
     rule = GatedDelta(negative_eigenvalues=True)
     ours = layer_of("gated-deltanet", "layer", mechanism=rule, norm_eps=1e-5)
 
@@ -146,7 +146,7 @@ def _olmo_hybrid() -> PeerFunction:
 
 
 def _functions() -> Iterator[PeerFunction]:
-    """Yields all records."""
+    """Yield all records."""
     yield _qwen3_next()
     yield _mamba2()
     yield _kimi()

@@ -18,12 +18,12 @@ START = 0.8 - 0.6 * math.exp(-0.3)  # λ_init of the second layer
 
 
 def _pick(rows: list[int], width: int) -> Tensor:
-    """Returns the weight of a linear layer that picks these channels of an input of this width."""
+    """Return the weight of a linear layer that picks these channels of an input of this width."""
     return torch().eye(width)[rows]
 
 
 def _differential() -> PeerFunction:
-    """Returns the record of DiffLlama, whose first heads attend with the first halves of our queries and keys."""
+    """Return the record of DiffLlama, whose first heads attend with the first halves of our queries and keys."""
     ours = subject("differential", Differential(start_mix=START), H=1, V=8)
 
     def module(K: int) -> Tensor:
@@ -53,7 +53,7 @@ def _differential() -> PeerFunction:
 
 
 def _lightning() -> PeerFunction:
-    """Returns the record of MiniMax, with our decays in place of its own."""
+    """Return the record of MiniMax, with our decays in place of its own."""
     ours = subject("lightning", Lightning(slopes="formula"), H=3, V=8)
 
     def call(x: Named, here: slice = slice(None), cache: Tensor | None = None) -> Tensor:
@@ -82,7 +82,7 @@ def _lightning() -> PeerFunction:
 
 
 def _functions() -> Iterator[PeerFunction]:
-    """Yields all records."""
+    """Yield all records."""
     yield _differential()
     yield _lightning()
 

@@ -24,7 +24,7 @@ WINDOW = 16
 
 
 def _attention(file: str, name: str, sizes: Mapping[str, object], layer: int = 0) -> Callable[[], Tensor]:
-    """Returns a function that creates an attention of a model."""
+    """Return a function that creates an attention of a model."""
 
     def create() -> Tensor:
         config = getattr(model(file), f"{name}Config")(**SIZES | dict(sizes))
@@ -34,7 +34,7 @@ def _attention(file: str, name: str, sizes: Mapping[str, object], layer: int = 0
 
 
 def _call(file: str, rotary: str | None = None, window: bool = False) -> Call:
-    """Returns a function that calls an attention with its mask and the rotations of its positions."""
+    """Return a function that calls an attention with its mask and the rotations of its positions."""
 
     def call(module: Tensor, x: Tensor, keep: Tensor | None, places: Tensor, cache: Tensor | None) -> Tensor:
         masks = import_module("transformers.masking_utils")
@@ -49,12 +49,12 @@ def _call(file: str, rotary: str | None = None, window: bool = False) -> Call:
 
 
 def _maps(x: Named, *names: str) -> dict[str, Tensor]:
-    """Returns the weights of linear maps that are called as ours."""
+    """Return the weights of linear maps that are called as ours."""
     return {f"{name}_proj.weight": linear(x, name) for name in names}
 
 
 def _qwen3_next() -> PeerFunction:
-    """Returns the record of the gated layer. Its norms multiply by 1 + weight, and its gates follow each query."""
+    """Return the record of the gated layer. Its norms multiply by 1 + weight, and its gates follow each query."""
     config = replace(PUBLISHED["qwen3-next"], norm_eps=EPS)
     ours = LayerSubject("qwen3-next:softmax layer", config, layer=3)
     rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}
@@ -71,7 +71,7 @@ def _qwen3_next() -> PeerFunction:
 
 
 def _latent(x: Named) -> dict[str, Tensor]:
-    """Returns the weights of multi-head latent attention after the queries."""
+    """Return the weights of multi-head latent attention after the queries."""
     return {
         "kv_a_proj_with_mqa.weight": linear(x, "latent", "shared"),
         "kv_a_layernorm.weight": x["latent_norm.scale"],
@@ -84,7 +84,7 @@ LATENT = {"num_key_value_heads": 4, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "
 
 
 def _kimi() -> PeerFunction:
-    """Returns the record of latent attention without positions, whose norm has an ε of 1e-6 in any configuration."""
+    """Return the record of latent attention without positions, whose norm has an ε of 1e-6 in any configuration."""
     ours = LayerSubject("kimi-linear:latent layer", replace(PUBLISHED["kimi-linear"], norm_eps=1e-6), layer=3)
     create = _attention("kimi_linear", "KimiLinear", LATENT | {"layer_types": ["full_attention"]})
     weights = lambda x: _maps(x, "q") | _latent(x)
@@ -92,7 +92,7 @@ def _kimi() -> PeerFunction:
 
 
 def _deepseek(interleaved: bool) -> PeerFunction:
-    """Returns the record of latent attention with rotary positions, and with queries of low rank."""
+    """Return the record of latent attention with rotary positions, and with queries of low rank."""
     config = TransformerPlusPlus(
         key_heads=None,
         norm_eps=1e-6,
@@ -113,7 +113,7 @@ def _deepseek(interleaved: bool) -> PeerFunction:
 
 
 def _gpt_oss() -> PeerFunction:
-    """Returns the record of a windowed layer with sinks, biases, grouped queries, and the frequencies of YaRN.
+    """Return the record of a windowed layer with sinks, biases, grouped queries, and the frequencies of YaRN.
 
     Ours has one sink for each key head, theirs one for each query head.
     """
@@ -136,7 +136,7 @@ def _gpt_oss() -> PeerFunction:
 
 
 def _diffllama() -> PeerFunction:
-    """Returns the record of differential attention with its norm, whose scale here is part of the output map.
+    """Return the record of differential attention with its norm, whose scale here is part of the output map.
 
     All heads share their λ, so that ours has one head.
     """
@@ -164,7 +164,7 @@ def _diffllama() -> PeerFunction:
 
 
 def _functions() -> Iterator[PeerFunction]:
-    """Yields all records."""
+    """Yield all records."""
     yield _qwen3_next()
     yield _kimi()
     yield _deepseek(interleaved=True)

@@ -98,7 +98,7 @@ class PrimaryMetric:
 
 
 def primary_metric(parts: Parts, choice: str = AUTO) -> PrimaryMetric:
-    """Chooses the primary metric from the texts of the examples, or use the metric `choice`.
+    """Chooses the primary metric from the texts of the examples, or uses the metric `choice`.
 
     The references of "valid" and "test" decide. The targets of all parts decide whether they are made of a small set of
     symbols, for example phones.

@@ -53,7 +53,7 @@ class Task(ABC, metaclass=Documented):
 
     @abstractmethod
     def load(self) -> TaskData:
-        """Reads or generate the data.
+        """Reads or generates the data.
 
         Raises:
             DataError: If the data are not available.

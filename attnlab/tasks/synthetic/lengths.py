@@ -94,14 +94,14 @@ class LengthData(SymbolQuestions, Generic[Config]):
 
     @abstractmethod
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Generate sequences of one length.
+        """Generates sequences of one length.
 
         Returns:
             {"tokens", "answers": [N T] int32, "scored": [N T]}, where "scored" marks the positions that count.
         """
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Generate the training batch of a seed and step: {"tokens", "answers": [B T] int32, "scored": [B T]}."""
+        """Generates the training batch of a seed and step: {"tokens", "answers": [B T] int32, "scored": [B T]}."""
         return self._drawn(size, self.task.length, "train", seed, step)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
@@ -126,7 +126,7 @@ class LengthData(SymbolQuestions, Generic[Config]):
         return batch["answers"], batch["scored"]
 
     def measure(self, part: str, whole: Batch, answer: Batch) -> dict[str, float]:
-        """Compute the metrics of all sequences of one length.
+        """Computes the metrics of all sequences of one length.
 
         Args:
             part: "valid" or "test".

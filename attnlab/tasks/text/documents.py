@@ -103,7 +103,7 @@ class Documents(Task):
             raise ValueError(f"task.{part}={path!r} requires task.text=own, got task.text={self.text}")
 
     def load(self) -> GeneratedData:
-        """Reads or generate the sentences.
+        """Reads or generates the sentences.
 
         Raises:
             DataError: If there are too few sentences for a document of this length.
@@ -121,7 +121,7 @@ class DocumentPairs(Documents):
     """
 
     def load(self) -> GeneratedData:
-        """Reads or generate the sentences.
+        """Reads or generates the sentences.
 
         Raises:
             DataError: If there are too few sentences for two documents of this length.
