@@ -34,6 +34,10 @@ KINDS = (
     "decoders",
     "experiments",
 )
+EXPLAINED = {  # shown after the name of a kind
+    "attentions": "attention layers; set by model.attention",
+    "units": "tokenizers; set by task.units",
+}
 
 
 def list_names(options: argparse.Namespace) -> int:
@@ -49,7 +53,8 @@ def list_names(options: argparse.Namespace) -> int:
             lines = experiments()
         else:
             lines = {name: registry.first_line(value) for name, value in registry.table(kind.upper()).items()}
-        print(("\n" if n else "") + kind)
+        heading = f"{kind} ({EXPLAINED[kind]})" if kind in EXPLAINED else kind
+        print(("\n" if n else "") + heading)
         print("\n".join(columns([["  " + name, line] for name, line in lines.items()]) or ["  none in ./experiments"]))
     return 0
 

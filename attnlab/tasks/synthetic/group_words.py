@@ -16,7 +16,7 @@ from attnlab.tasks.synthetic.lengths import SEQUENCE_ACCURACY, LengthData, Lengt
 
 @dataclass(frozen=True)
 class GroupWords(LengthTask):
-    """Elements of a finite group, and the product of each prefix: "021 120 102" → "021 102 012". Scored by words.
+    """Elements of a finite group, and the product of each prefix: "021 120" → "021 102". Scored by sequence accuracy.
 
     This is state tracking: the elements of a word act on a state one after another, and the model tags each element
     with the state that it leads to. The elements are independent and uniform. No training batch repeats.
@@ -83,14 +83,14 @@ class GroupWords(LengthTask):
 
 @dataclass(frozen=True)
 class Parity(GroupWords):
-    """Bits, and whether the number of ones so far is odd: "1 0 1 1" → "1 1 0 1". Scored by words, as `group-words`."""
+    """Bits, and whether the number of ones so far is odd: "1 0 1 1" → "1 1 0 1". Scored by sequence accuracy."""
 
     group: str | tuple[tuple[int, ...], ...] = "z2"
 
 
 @dataclass(frozen=True)
 class ModularSum(GroupWords):
-    """Digits, and their sums so far modulo 5: "3 4 0 1" → "3 2 2 3". Scored by words, as `group-words`.
+    """Digits, and their sums so far modulo 5: "3 4 0 1" → "3 2 2 3". Scored by sequence accuracy.
 
     `task.group=z7` is the sum modulo 7.
     """
@@ -100,14 +100,14 @@ class ModularSum(GroupWords):
 
 @dataclass(frozen=True)
 class S3(GroupWords):
-    """Permutations of three points, and the product of each prefix. Scored by words, as `group-words`."""
+    """Permutations of three points, and the product of each prefix. Scored by sequence accuracy."""
 
     group: str | tuple[tuple[int, ...], ...] = "s3"
 
 
 @dataclass(frozen=True)
 class S5(GroupWords):
-    """Permutations of five points, and the product of each prefix. Scored by words, as `group-words`.
+    """Permutations of five points, and the product of each prefix. Scored by sequence accuracy.
 
     `task.moved=2` has words of transpositions and the identity alone.
     """
