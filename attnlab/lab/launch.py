@@ -10,9 +10,9 @@ from pathlib import Path
 
 from attnlab.documented import Documented
 from attnlab.lab.execution.artifacts import attempt
-from attnlab.lab.execution.orders import sources
 from attnlab.lab.execution.progress import default_progress
 from attnlab.lab.execution.variant import clear, run_in_order
+from attnlab.lab.execution.worker_input import sources
 from attnlab.lab.execution.workers import run_workers
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
@@ -98,7 +98,7 @@ def run(
     Raises:
         TypeError: if `study` is not a Study.
         ValueError: if a config is in no registry, if a folder holds another configuration, or if `workers` is below 1.
-            Also if several workers would need a class that is defined in a notebook (`execution.orders.sources`).
+            Also if several workers would need a class that is defined in a notebook (`execution.worker_input.sources`).
         DataError: if a folder was made from other data.
         LockedError: if another process trains in one of the folders.
         FolderError: if a file of a run is damaged or missing.

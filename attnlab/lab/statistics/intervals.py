@@ -42,12 +42,19 @@ def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool =
 
 
 class Summary(TypedDict):
-    """A metric over seeds, as `result.json` holds it."""
+    """A metric over seeds, as `result.json` holds it.
+
+    `mean`, `low` and `high` are None if a value is not finite.
+    """
 
     mean: float | None
+    """The mean over seeds."""
     low: float | None
+    """The lower end of the 95% interval of the mean. None for one seed."""
     high: float | None
+    """The upper end of the 95% interval of the mean. None for one seed."""
     values: list[float]
+    """The values, one per seed."""
 
 
 def summary(values: Values, tried: int = 1, higher: bool = True) -> Summary:
