@@ -7,16 +7,29 @@
 Registries and packages are imported on first use, so that `import attnlab` is fast.
 
 - Functions: `attention`, `init_cache`, `decode_step` run any mechanism on batches and heads.
-- Registries map names to instances: `MECHANISMS`, `POSITIONS`, `ATTENTIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES`
-  (functions), `SCALINGS` (of rotary positions), `UNITS`, `DECODERS`. Add your own with
+- Registries map names to instances: `MECHANISMS`, `PATTERNS` (of layers), `POSITIONS`, `ATTENTIONS`, `MODELS`, `TASKS`,
+  `FEATURES`, `SCORES` (functions), `SCALINGS` (of rotary positions), `UNITS`, `DECODERS`. Add your own with
   `attnlab.MECHANISMS["mine"] = Mine()`.
 - Packages: `ops`, `mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `bench`,
-  `lab`.
+  `lab`, `functional`.
 """
 
 __version__ = "0.2.0"
 
-_ROOMS = ["ops", "mechanisms", "modules", "models", "decoding", "data", "tasks", "training", "analysis", "bench", "lab"]
+_ROOMS = [
+    "ops",
+    "mechanisms",
+    "modules",
+    "models",
+    "decoding",
+    "data",
+    "tasks",
+    "training",
+    "analysis",
+    "bench",
+    "lab",
+    "functional",
+]
 _FUNCTIONS = ["attention", "init_cache", "decode_step"]
 _REGISTRIES = [
     "MECHANISMS",

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from attnlab.cli.main import main
 from attnlab.system import streams
-from attnlab.system.signals import end
+from attnlab.system.signals import exit_process
 
 
 def process() -> NoReturn:
@@ -14,7 +14,7 @@ def process() -> NoReturn:
     code = main()
     # The process is about to end. Without this, the garbage collector would search all objects for most of a second.
     gc.freeze()
-    end(code)
+    exit_process(code)
 
 
 if __name__ == "__main__":

@@ -17,21 +17,35 @@ from types import FunctionType
 _WRITTEN = vars(type)["__doc__"]  # gets and sets the docstring that is written in a class
 
 
-# `help` reads `__doc__` through the metaclass. A descriptor in the dict of a class would not do: `help` does not
-# evaluate it if the metaclass is ABCMeta.
-class Documented(ABCMeta):  # noqa: D101
-    @property
-    def __doc__(cls) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The docstring of the class, followed by its fields if it is a dataclass whose source is available."""
-        written = _WRITTEN.__get__(cls)
-        # `dataclass` asks for the docstring before the class has its name in the module, while that is imported.
-        module = sys.modules.get(cls.__module__)
-        named = module is not None and vars(module).get(cls.__name__) is cls
-        return _with_fields(cls, written) if written and named and is_dataclass(cls) else written
+class _Docstring:
+    """The docstring of a class, followed by its fields if it is a dataclass whose source is available.
 
-    @__doc__.setter
-    def __doc__(cls, text: str | None) -> None:
-        _WRITTEN.__set__(cls, text)
+    Args:
+        own: The docstring of the metaclass.
+    """
+
+    def __init__(self, own: str | None):
+        self.own = own
+
+    def __get__(self, kind: type | None, metaclass: type | None = None) -> str | None:
+        if kind is None:
+            return self.own
+        written = _WRITTEN.__get__(kind)
+        # `dataclass` asks for the docstring before the class has its name in the module, while that is imported.
+        module = sys.modules.get(kind.__module__)
+        named = module is not None and vars(module).get(kind.__name__) is kind
+        return _with_fields(kind, written) if written and named and is_dataclass(kind) else written
+
+    def __set__(self, kind: type, text: str | None) -> None:
+        _WRITTEN.__set__(kind, text)
+
+
+class Documented(ABCMeta):
+    """Metaclass whose classes show the documentation of their fields in `help()`."""
+
+    # `help` reads `__doc__` through the metaclass. A descriptor in the dict of a class would not do: `help` does not
+    # evaluate it if the metaclass is ABCMeta.
+    __doc__ = _Docstring(__doc__)  # pyright: ignore[reportAssignmentType]
 
 
 def field_documentation(kind: type) -> dict[str, str]:

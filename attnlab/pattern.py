@@ -17,10 +17,10 @@ MOST = 1024  # the largest number of layers
 
 @dataclass(frozen=True)
 class Pattern(Generic[Value], metaclass=Documented):
-    """Values for successive layers, repeated until all layers have one. Hybrid models are stacks with a pattern.
+    """One value per layer, repeated over the layers: model.mechanism=gated-delta*3+softmax.
 
-    A pattern can stand for a mechanism, a position encoding or an attention layer. On the command line,
-    `model.mechanism=gated-delta*3+softmax` is three layers of gated delta and one of softmax.
+    This example is three layers of gated delta and one of softmax. A pattern can stand for a mechanism, a position
+    encoding or an attention layer. Hybrid models are stacks with a pattern.
 
     Raises:
         ValueError: if there is no entry, or they are not a tuple.

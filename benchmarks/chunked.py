@@ -21,15 +21,15 @@ import numpy as np
 
 from attnlab.analysis.measure import Program, compiled, quartiles, timed, times_faster
 from attnlab.bench.calls import with_gradients
-from attnlab.bench.foreign import jla
-from attnlab.bench.foreign.comparison import ForeignFunction
+from attnlab.bench.peer_parity import jla
+from attnlab.bench.peer_parity.comparison import PeerFunction
 from attnlab.bench.script import claim, facts, keep, options, say
 
 FORMS = ("ops.chunked.", "ops.rwkv7.rwkv7_chunked", "ops.log_linear.log_linear_simple_gla_chunked", 'impl="chunked"')
 LEAST = {"gated-linear": 4, "kda": 4}
 
 
-def pair(peer: ForeignFunction, T: int) -> dict[str, Program]:
+def pair(peer: PeerFunction, T: int) -> dict[str, Program]:
     """Returns our training pass and theirs, on the same arrays of `T` tokens.
 
     Raises:

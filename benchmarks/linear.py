@@ -48,8 +48,8 @@ def main() -> None:
     both = [each for each in found if each.which == BOTH]
     for name in linear:
         cells = [each for each in both if each.name == name]
-        for peer in dict.fromkeys(peer for each in cells for peer in each.beside):
-            print(claim(f"{peer}, {BOTH}", [each.beside[peer].times for each in cells if peer in each.beside], least=6))
+        for peer in dict.fromkeys(peer for each in cells for peer in each.peers):
+            print(claim(f"{peer}, {BOTH}", [each.peers[peer].times for each in cells if peer in each.peers], least=6))
         fit = growth({each.T: each.seconds for each in cells})
         print(claim_growth(f"growth of {name}", fit, most=1.1))
     for name in list(kin)[1:]:

@@ -38,10 +38,10 @@ def claims(found: list[Measured]) -> list[str]:
     lines = []
     for (peer, mask), least in LEAST.items():
         for which in PASSES:
-            cells = [each for each in found if (each.mask, each.which) == (mask, which) and peer in each.beside]
-            lines.append(claim(f"{peer}, {mask}, {which}", [each.beside[peer].times for each in cells], least=least))
+            cells = [each for each in found if (each.mask, each.which) == (mask, which) and peer in each.peers]
+            lines.append(claim(f"{peer}, {mask}, {which}", [each.peers[peer].times for each in cells], least=least))
     exponents = [fits["memory"].exponent for fits in growths(found).values() if fits["memory"]]
-    apart = [other.difference for each in found for other in each.beside.values()]
+    apart = [other.difference for each in found for other in each.peers.values()]
     return [*lines, claim("growth of memory", exponents, most=1.05), claim("difference of answers", apart, most=1e-4)]
 
 

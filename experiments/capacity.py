@@ -126,7 +126,7 @@ def figure(folder: str) -> str:
 
     from attnlab.lab.results.outcome import outcomes
 
-    found = {outcome.name: outcome.headline for outcome in outcomes(Path(folder))}
+    found = {outcome.name: outcome.primary for outcome in outcomes(Path(folder))}
     whole = Figure(figsize=(8, 5), layout="constrained")
     axes = whole.subplots()
     for n, (name, losses) in enumerate(PUBLISHED.items()):

@@ -131,6 +131,6 @@ results.maps()
 from attnlab.lab import report
 
 print(report(out / "nearness").name)
-model, problem = attnlab.lab.load(out / "nearness" / "nearness")
-asked = problem.encode_prompt("k0 v1 k1 v2 k2 v3 k3 v4 k2")
-print(problem.format_answer(problem.answer(model, asked)))
+model, data = attnlab.lab.load(out / "nearness" / "nearness")
+prompt = data.encode_prompt("k0 v1 k1 v2 k2 v3 k3 v4 k2")
+print(data.format_answer(data.answer(model, prompt)))

@@ -667,8 +667,8 @@ BUGS = [
     Bug(
         "words with an error count by their right products",
         "tasks/synthetic/lengths.py",
-        "(right | ~asked).all(axis=1).mean()",
-        "right[asked].mean()",
+        "(right | ~scored).all(axis=1).mean()",
+        "right[scored].mean()",
         ["tests/tasks/synthetic/test_group_words.py"],
     ),
     Bug(

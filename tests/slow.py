@@ -68,7 +68,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "mechanisms/test_sparse.py::test_gathering_keys_around_a_center_equals_all_pairs": ("scaled_dot",),
     "analysis/test_cost.py::test_counted_flops_grow_as_declared": (*KINDS, "taylor"),
     "analysis/test_totals.py::test_weights_of_mechanisms_without_denominator_are_unchanged": ("mechanism3",),
-    "bench/test_foreign_layers.py::test_a_module_is_the_same_whole_and_token_by_token_and_every_parameter_has_a"
+    "bench/test_peer_parity_layers.py::test_a_module_is_the_same_whole_and_token_by_token_and_every_parameter_has_a"
     "_gradient": ("layer",),
     "models/test_associative_memory.py::test_every_decoding_mechanism_answers_one_or_many_queries": KINDS,
     "models/test_classifier.py::test_every_bidirectional_mechanism_overfits_a_few_examples": ("linear",),

@@ -115,6 +115,10 @@ def test_a_class_without_docstring_has_that_of_dataclass():
     assert inspect.getdoc(Bare) == "Bare(width: int)"
 
 
+def test_the_metaclass_has_a_docstring_of_its_own():
+    assert inspect.getdoc(Documented).startswith("Metaclass whose classes show the documentation")
+
+
 def run(*arguments):
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=ROOT).stdout
 

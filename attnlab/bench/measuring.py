@@ -44,7 +44,7 @@ class BenchConfig(metaclass=Documented):
 
 
 @dataclass(frozen=True)
-class Beside:
+class PeerTiming:
     """A peer, measured alternately with our mechanism."""
 
     seconds: tuple[float, ...]
@@ -79,7 +79,7 @@ class Measured:
     """The bytes of arguments and outputs."""
     flops: int | None = None
     """The floating-point operations."""
-    beside: dict[str, Beside] = field(default_factory=dict)
+    peers: dict[str, PeerTiming] = field(default_factory=dict)
     """The measured peers by name."""
     why_not: str = ""
     """Why nothing was measured, or ""."""
@@ -145,11 +145,11 @@ def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Mea
             why_not=f"needs {ours.memory / 1e9:.1f} GB, more than the limit of {room / 1e9:.1f} GB",
         )
     arrays = (*inputs(mechanism, T, plan.heads, plan.width)[:3], target(T, plan.heads, plan.width))
-    others = peers.beside(mechanism, mask) if plan.peers else {}
+    others = peers.available_peers(mechanism, mask) if plan.peers else {}
     programs = {OURS: ours} | {peer: each.prepare(arrays, mask, which) for peer, each in others.items()}
     seconds = timed(programs, plan.repeat)
-    beside = {
-        peer: Beside(
+    timings = {
+        peer: PeerTiming(
             tuple(seconds[peer]),
             times_faster(seconds[OURS], seconds[peer]),
             _difference(ours, programs[peer]),
@@ -158,7 +158,7 @@ def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Mea
         for peer in others
     }
     return Measured(
-        name, mask, which, T, tuple(seconds[OURS]), ours.compile_seconds, ours.memory, ours.moved, ours.flops, beside
+        name, mask, which, T, tuple(seconds[OURS]), ours.compile_seconds, ours.memory, ours.moved, ours.flops, timings
     )
 
 
@@ -176,10 +176,8 @@ def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
         "seconds": growth({each.T: each.seconds for each in cells}),
         "memory": growth({each.T: [each.memory] for each in cells if each.memory}),
     }
-    for peer in {peer for each in cells for peer in each.beside}:
-        fits[f"seconds of {peer}"] = growth(
-            {each.T: each.beside[peer].seconds for each in cells if peer in each.beside}
-        )
+    for peer in {peer for each in cells for peer in each.peers}:
+        fits[f"seconds of {peer}"] = growth({each.T: each.peers[peer].seconds for each in cells if peer in each.peers})
     return fits
 
 

@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Breach:
+class ExceededLimit:
     """A number beyond its limit."""
 
     what: str
@@ -53,7 +53,7 @@ class ParityResult:
     """The errors of each precision, by dtype and length."""
     seconds: float = 0.0
     """The time that the comparison took."""
-    trouble: str = ""
+    exception: str = ""
     """The exception that stopped it, or ""."""
     ill_conditioned: str = ""
     """Why its errors beyond 256 tokens have a limit of only 0.1, or ""."""
@@ -63,27 +63,27 @@ class ParityResult:
         return bool(self.ill_conditioned) and T > STEADY
 
     @property
-    def breaches(self) -> list[Breach]:
+    def exceeded_limits(self) -> list[ExceededLimit]:
         """The numbers that exceed their limit or are NaN."""
         found = [(kind, LIMITS["forms"], compared) for kind, compared in self.forms.items()]
         for dtype, lengths in self.errors.items():
             limits = {T: LOOSE if self.loose(T) else LIMITS[dtype] for T in lengths}
             found += [(f"{dtype} at T={T}", limits[T], compared) for T, compared in lengths.items()]
         return [
-            Breach(what, where, value, limit)
+            ExceededLimit(what, where, value, limit)
             for what, limit, compared in found
             for where, value in compared.items()
             if value is not None and not value <= limit  # also true for NaN
         ]
 
     @property
-    def complaint(self) -> str:
+    def failure(self) -> str:
         """Why the mechanism fails, in a line, or ""."""
-        if self.trouble:
-            return f"{self.name}: {self.trouble}"
-        if breaches := self.breaches:
-            more = f" and {len(breaches) - 1} more" if len(breaches) > 1 else ""
-            return f"{self.name}: {breaches[0]}{more}"
+        if self.exception:
+            return f"{self.name}: {self.exception}"
+        if exceeded_limits := self.exceeded_limits:
+            more = f" and {len(exceeded_limits) - 1} more" if len(exceeded_limits) > 1 else ""
+            return f"{self.name}: {exceeded_limits[0]}{more}"
         nothing = [what for what, numbers in self.compared.items() if all(value is None for value in numbers)]
         return f"{self.name}: nothing to compare: {', '.join(nothing)}" if nothing else ""
 
@@ -119,14 +119,14 @@ def parity(
         The result of each mechanism as soon as it is known.
     """
     for n, (name, mechanism) in enumerate(mechanisms.items()):
-        found = stand(name, mechanism, lengths)
+        found = check_mechanism(name, mechanism, lengths)
         place = f"{n + 1} of {len(mechanisms)}, {found.seconds:.1f} s"
-        note(f"{found.complaint or f'{name}: ok'} ({place})")
+        note(f"{found.failure or f'{name}: ok'} ({place})")
         yield found
 
 
-def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> ParityResult:
-    """Compare one mechanism. An exception, other than a refusal, becomes the result's `trouble`.
+def check_mechanism(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> ParityResult:
+    """Compare one mechanism. An exception, other than a refusal, becomes the result's `exception`.
 
     Args:
         name: The name of the mechanism.
@@ -138,10 +138,13 @@ def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> 
     with ThreadPoolExecutor(2) as pool:
         forms = pool.submit(_exactly, agreement, mechanism, PRIME)
         rounded = pool.submit(lambda: {T: _exactly(errors, mechanism, T) for T in lengths})
-    trouble = next((error for each in (forms, rounded) if (error := each.exception())), None)
-    if trouble is not None:
+    exception = next((error for each in (forms, rounded) if (error := each.exception())), None)
+    if exception is not None:
         return ParityResult(
-            name, seconds=monotonic() - begun, trouble=_line(trouble), ill_conditioned=mechanism.traits.ill_conditioned
+            name,
+            seconds=monotonic() - begun,
+            exception=_line(exception),
+            ill_conditioned=mechanism.traits.ill_conditioned,
         )
     by_dtype = {dtype: {T: found[dtype] for T, found in rounded.result().items()} for dtype in DTYPES}
     return ParityResult(
@@ -159,7 +162,7 @@ def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
 
 
-def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[str, object]:
+def record(results: Sequence[ParityResult], lengths: Sequence[int]) -> dict[str, object]:
     """Return everything for JSON: the machine, the limits, every number, and what fails."""
     return {
         "machine": environment() | {"matmul_precision": "float32"},
@@ -171,21 +174,17 @@ def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[st
                 "forms": each.forms,
                 "errors": each.errors,
                 "seconds": round(each.seconds, 2),
-                "complaint": each.complaint or None,
+                "failure": each.failure or None,
                 "ill_conditioned": each.ill_conditioned or None,
-                "breaches": [vars(breach) for breach in each.breaches],
+                "exceeded_limits": [vars(each) for each in each.exceeded_limits],
             }
-            for each in standings
+            for each in results
         },
-        "stands": not any(each.complaint for each in standings),
+        "passed": not any(each.failure for each in results),
     }
 
 
-def verdict(standings: Sequence[ParityResult]) -> str:
+def verdict(results: Sequence[ParityResult]) -> str:
     """Return one line that names the mechanisms that exceed a limit, or ""."""
-    complaints = [each.complaint for each in standings if each.complaint]
-    return (
-        f"{len(complaints)} of {len(standings)} mechanisms exceed a limit: {'; '.join(complaints)}"
-        if complaints
-        else ""
-    )
+    failures = [each.failure for each in results if each.failure]
+    return f"{len(failures)} of {len(results)} mechanisms exceed a limit: {'; '.join(failures)}" if failures else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHORT = {"float32": "f32", "bfloat16": "bf16", "float16": "fp16"}
 
 
-def parity_table(standings: Sequence[ParityResult], lengths: Sequence[int]) -> Table:
+def parity_table(results: Sequence[ParityResult], lengths: Sequence[int]) -> Table:
     """Return a table with one row for each mechanism.
 
     The columns are the largest difference of each kind of form, the float32 error at every length, and the largest
@@ -29,7 +29,7 @@ def parity_table(standings: Sequence[ParityResult], lengths: Sequence[int]) -> T
     limits = ", ".join(f"{SHORT.get(name, name)} {small(limit)}" for name, limit in LIMITS.items())
     notes = [
         f"~ means a limit of {LOOSE}; {each.name}: {each.ill_conditioned}"
-        for each in standings
+        for each in results
         if each.ill_conditioned and _longer(lengths)
     ]
     table = Table(
@@ -47,7 +47,7 @@ def parity_table(standings: Sequence[ParityResult], lengths: Sequence[int]) -> T
     for head in heads:
         table.add_column(Text(head), justify="right", no_wrap=True)
     table.add_column(Text(""), no_wrap=True)
-    for each in standings:
+    for each in results:
         table.add_row(Text(each.name), *_cells(each, lengths), _word(each))
     return table
 
@@ -83,7 +83,7 @@ def _cell(values: Iterable[float | None], limit: float, loose: bool = False) -> 
 def _word(each: ParityResult) -> Text:
     from rich.text import Text
 
-    return Text("✗", style="bold red") if each.complaint else Text("ok", style="green")
+    return Text("✗", style="bold red") if each.failure else Text("ok", style="green")
 
 
 def small(value: float) -> str:

@@ -52,7 +52,7 @@ class Peer:
             return None
 
 
-def beside(mechanism: Mechanism, mask: str) -> dict[str, Peer]:
+def available_peers(mechanism: Mechanism, mask: str) -> dict[str, Peer]:
     """Return the available peers that compute what `mechanism` computes under the mask."""
     return {name: peer for name, peer in PEERS.items() if mask in peer.masks and peer.same(mechanism) and peer.here}
 

@@ -73,12 +73,12 @@ def _lines(
 
 
 def _peers(axes: Axes, found: Sequence[Measured]) -> None:
-    peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
+    peers = list(dict.fromkeys(peer for each in found for peer in each.peers))
     for n, peer in enumerate(peers):
         points = {
-            each.T: sorted(each.beside[peer].seconds)[len(each.beside[peer].seconds) // 2]
+            each.T: sorted(each.peers[peer].seconds)[len(each.peers[peer].seconds) // 2]
             for each in found
-            if peer in each.beside
+            if peer in each.peers
         }
         axes.plot(list(points), list(points.values()), label=peer, marker="x", linestyle=DASHES[n % 3], **PEER)
 

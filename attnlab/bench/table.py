@@ -23,7 +23,7 @@ SHORT = {FORWARD: "fwd", BOTH: "fwd+bwd"}
 def tables(found: Sequence[Measured], machine: Machine) -> list[Table]:
     """Return the tables: time and memory with their growth, the roofline, and the comparison with peers, if any."""
     kept = [_times(found), *_missing(found), _memory(found), words(machine), _roof(found, machine)]
-    return [*kept, _beside(found)] if any(each.beside for each in found) else kept
+    return [*kept, _peers(found)] if any(each.peers for each in found) else kept
 
 
 def _times(found: Sequence[Measured]) -> Table:
@@ -81,13 +81,13 @@ def _compiling(cells: dict[int, Measured]) -> str:
     return duration(max((each.compile_seconds for each in cells.values() if each.compile_seconds), default=None))
 
 
-def _beside(found: Sequence[Measured]) -> Table:
+def _peers(found: Sequence[Measured]) -> Table:
     """Return a table with a row for each length and a column for each peer."""
-    found = [each for each in found if each.beside]
-    peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
+    found = [each for each in found if each.peers]
+    peers = list(dict.fromkeys(peer for each in found for peer in each.peers))
     table = empty("time relative to ours, median of turns (quartiles)", ["mechanism", "", "T", *peers])
     for each in found:
-        ratios = [ratio(each.beside[peer].times) if peer in each.beside else NONE for peer in peers]
+        ratios = [ratio(each.peers[peer].times) if peer in each.peers else NONE for peer in peers]
         fill(table, [each.name, f"{each.mask} {SHORT[each.which]}", f"{each.T}", *ratios])
     return table
 

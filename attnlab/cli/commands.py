@@ -34,6 +34,10 @@ KINDS = (
     "decoders",
     "experiments",
 )
+EXPLAINED = {  # shown after the name of a kind
+    "attentions": "attention layers; set by model.attention",
+    "units": "tokenizers; set by task.units",
+}
 
 
 def list_names(options: argparse.Namespace) -> int:
@@ -41,7 +45,7 @@ def list_names(options: argparse.Namespace) -> int:
     from attnlab.console.tables import columns
     from attnlab.lab.study.load import experiments
 
-    own_code(options)
+    user_code(options)
     if options.kind is not None:
         registry.pick(dict.fromkeys(KINDS), options.kind, "list")
     for n, kind in enumerate([options.kind] if options.kind else KINDS):
@@ -49,7 +53,8 @@ def list_names(options: argparse.Namespace) -> int:
             lines = experiments()
         else:
             lines = {name: registry.first_line(value) for name, value in registry.table(kind.upper()).items()}
-        print(("\n" if n else "") + kind)
+        heading = f"{kind} ({EXPLAINED[kind]})" if kind in EXPLAINED else kind
+        print(("\n" if n else "") + heading)
         print("\n".join(columns([["  " + name, line] for name, line in lines.items()]) or ["  none in ./experiments"]))
     return 0
 
@@ -69,13 +74,13 @@ def show(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Train every variant and lane, then print the table and write the page."""
     from attnlab.lab.execution.progress import choose
-    from attnlab.system.signals import TRAINED, UNBEGUN, Interrupted, raised
+    from attnlab.system.signals import TRAINED, UNBEGUN, Interrupted, raise_on_signal
 
     progress = choose()
     try:
-        with raised(UNBEGUN, progress.note):
+        with raise_on_signal(UNBEGUN, progress.note):
             study = _ready(options)
-        with raised(TRAINED, progress.note):
+        with raise_on_signal(TRAINED, progress.note):
             return _run(options, study, progress)
     except Interrupted as stopped:
         resume = resume_command(options, fresh=options.fresh and stopped.where == UNBEGUN)
@@ -160,7 +165,7 @@ def sample(options: argparse.Namespace) -> int:
     """Print the answers of a trained model to one input, and its attention."""
     check_run(options.run)
     decoding = _decoding(options)
-    own_code(options)
+    user_code(options)
     from attnlab.lab.trained.sample import lines, sample
 
     if options.html is not None:
@@ -180,11 +185,11 @@ def sample(options: argparse.Namespace) -> int:
 
 
 def inspect(options: argparse.Namespace) -> int:
-    """Print the figures of every map of a trained model on one input, also through training."""
+    """Print the statistics of every map of a trained model on one input, also through training."""
     for folder in (options.run, options.other):
         if folder is not None:
             check_run(folder)
-    own_code(options)
+    user_code(options)
     from attnlab.lab.trained.inspect import inspect
     from attnlab.lab.trained.inspect_tables import tables
 
@@ -214,7 +219,7 @@ def translate(options: argparse.Namespace) -> int:
     decoding = _decoding(options)
     if sys.stdin is None:
         raise ValueError("standard input is closed; translate reads its lines from standard input")
-    own_code(options)
+    user_code(options)
     from attnlab.lab.trained.translate import Translator, stream
 
     translator = Translator(options.run, decoding, options.batch, options.longer, options.unknown, options.step)
@@ -263,7 +268,7 @@ def _study(options: argparse.Namespace) -> Study:
         raise ValueError(str(error)) from error
 
 
-def own_code(options: argparse.Namespace) -> None:
+def user_code(options: argparse.Namespace) -> None:
     """Run the files given by `--code`, which define and register the user's own components."""
     from attnlab.lab.study.load import load_code
 

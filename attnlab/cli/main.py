@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from textwrap import fill
 
 from attnlab import registry
 from attnlab.cli.verbs import VERBS
@@ -96,7 +97,9 @@ def dispatch(arguments: list[str]) -> int:
 def usage() -> str:
     """Return the help text of `attnlab`."""
     wide = max(map(len, VERBS))
-    lines = [f"  {name:<{wide}}  {verb.takes}\n  {'':<{wide}}    {verb.does}" for name, verb in VERBS.items()]
+    left = " " * (wide + 6)
+    about = {name: fill(verb.does, 120, initial_indent=left, subsequent_indent=left) for name, verb in VERBS.items()}
+    lines = [f"  {name:<{wide}}  {verb.takes}\n{about[name]}" for name, verb in VERBS.items()]
     return "\n".join(
         [
             "attnlab: a laboratory for attention",

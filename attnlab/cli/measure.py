@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab import registry
-from attnlab.cli.commands import own_code
+from attnlab.cli.commands import user_code
 from attnlab.console.tables import print_table
 from attnlab.storage.json_file import JsonObject, check_place, dumps, write_whole
 from attnlab.system import settings
@@ -23,7 +23,7 @@ def parity(options: argparse.Namespace) -> int:
     """Compare all forms and precisions of the mechanisms, and report any limit that is exceeded."""
     from attnlab.system.device import use
 
-    own_code(options)
+    user_code(options)
     chosen, length = _mechanisms(options.names), _whole("--length", options.length or "4096")
     _check("--json", options.json)
     if options.peers and options.length is not None:
@@ -50,9 +50,9 @@ def parity(options: argparse.Namespace) -> int:
 
 def _parity_with_peers(options: argparse.Namespace) -> int:
     """Compare mechanisms with functions of other libraries, and report any limit that is exceeded."""
-    from attnlab.bench.foreign import functions
-    from attnlab.bench.foreign.comparison import compare
-    from attnlab.bench.foreign.table import foreign_tables, record, verdict
+    from attnlab.bench.peer_parity import functions
+    from attnlab.bench.peer_parity.comparison import compare
+    from attnlab.bench.peer_parity.table import peer_tables, record, verdict
     from attnlab.lab.execution.progress import choose
 
     chosen, missing = functions.choose(options.names, functions.FUNCTIONS)
@@ -63,7 +63,7 @@ def _parity_with_peers(options: argparse.Namespace) -> int:
         found = list(compare(chosen, progress.note))
     finally:
         progress.close()
-    _tell(options.json, record(found), *foreign_tables(found))
+    _tell(options.json, record(found), *peer_tables(found))
     if broken := verdict(found):
         print(f"attnlab: error: {broken}", file=sys.stderr)
     return 5 if broken else 0
@@ -80,7 +80,7 @@ def bench(options: argparse.Namespace) -> int:
     if options.plot is not None and options.plot.suffix != ".png":
         raise ValueError(f"--plot {options.plot} must end in .png")
     masks = ("causal",) if options.causal else ("full",) if options.full else ("full", "causal")
-    own_code(options)
+    user_code(options)
     chosen = _mechanisms(options.names)
     use(options.device)
     settings.check()

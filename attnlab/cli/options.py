@@ -5,6 +5,8 @@ from pathlib import Path
 from attnlab.cli.commands import KINDS
 from attnlab.cli.parser import Parser, integer, number, step
 
+INPUT = "input: a text, or for other tasks an example such as test:12, a file, or a node"
+
 
 def _experiment(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="experiment file, for example experiments/dates.py")
@@ -46,7 +48,7 @@ def sample(parser: Parser) -> None:
     """Add the arguments of `attnlab sample`."""
     _run(parser, "runs/dates/softmax")
     add = parser.add_argument
-    add("--input", metavar="TEXT", required=True, help="input of the model")
+    add("--input", metavar="TEXT", required=True, help=INPUT)
     _code_option(parser)
     _decoding_options(parser)
     add("--best", metavar="N", type=integer, help="answers to print (from beam search, unless sampling is requested)")
@@ -58,12 +60,12 @@ def inspect(parser: Parser) -> None:
     """Add the arguments of `attnlab inspect`."""
     _run(parser, "runs/dates/linear")
     add = parser.add_argument
-    add("--input", metavar="TEXT", required=True, help="input of the model")
+    add("--input", metavar="TEXT", required=True, help=INPUT)
     _code_option(parser)
     _step_option(parser)
     words = "also print the distance of the attention maps from those of another run"
     add("--other", metavar="RUN2", type=Path, help=words)
-    add("--html", metavar="FILE.html", type=Path, help="write a page with all attention maps and their figures")
+    add("--html", metavar="FILE.html", type=Path, help="write a page with all attention maps and their statistics")
     add("--json", metavar="FILE.json", type=Path, help="write every map and number to this file")
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.cli.commands import check_run, own_code
+from attnlab.cli.commands import check_run, user_code
 from attnlab.console.escape import plain
 from attnlab.console.tables import print_table
 from attnlab.storage.json_file import FolderError, JsonObject, check_place, check_target, dumps, write_whole
@@ -31,7 +31,7 @@ def score(options: argparse.Namespace) -> int:
         _check_out(out, named=options.out is not None)
     if options.json is not None:
         check_target("--json", options.json)
-    own_code(options)
+    user_code(options)
     from attnlab.lab.trained.score import score, table
 
     with Console(stderr=True).status("computing the answers"):

@@ -55,7 +55,7 @@ class Verb:
             raise ValueError(registry.unknown(f"{name} does not accept {left[0]!r}", left[0].split("=")[0], known))
         check_working_directory()
         if self.files:
-            streams.spare()
+            streams.discard_if_closed()
         else:
             streams.check(name)
         return self.act(given)
@@ -96,13 +96,16 @@ VERBS = {
     ),
     "score": Verb(
         "RUN FILE … [--out FILE.tsv] [--json FILE.json] [--step N|best|last] [--code FILE] …",
-        "write a trained model's answers to other files, and print its metrics if the files have expected answers",
+        "evaluate a trained model on other files: write its answers, and print its metrics if the files have expected "
+        "answers",
         score.score,
         options.score,
     ),
     "inspect": Verb(
         "RUN --input TEXT [--step N|best|last] [--other RUN2] [--html FILE.html] [--json FILE.json] [--code FILE]",
-        "print rank, entropy and reach of all attention maps, and scores and gradients by layer, at each checkpoint",
+        "print statistics of all attention maps of one input (effective rank, entropy, mean attention distance), and "
+        "their course over the saved checkpoints, with the variance of attention scores and the gradient norm of each "
+        "layer",
         commands.inspect,
         options.inspect,
     ),
@@ -114,7 +117,8 @@ VERBS = {
     ),
     "parity": Verb(
         "[NAME …] [--length N] [--peers] [--json [FILE.json]] [--device {cpu,gpu,tpu}] [--code FILE]",
-        "compare all forms of each mechanism in float64, and measure the error of each precision",
+        "compare the parallel, blockwise, token-by-token, padded and vmapped computation of each mechanism in float64, "
+        "and measure the error of each precision",
         measure.parity,
         options.parity,
     ),

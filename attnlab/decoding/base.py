@@ -29,6 +29,7 @@ class SearchResult(NamedTuple):
 
 
 Step = Callable[[PyTree, Int[Array, ""]], tuple[Float[Array, " V"], PyTree]]
+"""Function `step(state, token) -> (logits [V], state)`."""
 
 
 @runtime_checkable
@@ -51,7 +52,7 @@ class DecodeProblem(metaclass=Documented):
     """
 
     step: Step
-    """Function `step(state, token) -> (scores [V], state)` that scores what follows `token`."""
+    """Function `step(state, token) -> (logits [V], state)` for the symbol that follows `token`."""
     state: PyTree
     """State of the model before the first symbol."""
     begin: int
@@ -76,25 +77,25 @@ class DecodeProblem(metaclass=Documented):
                 f"end={self.end!r} must differ from begin={self.begin!r} and pad={self.pad!r}, which are never chosen"
             )
 
-    def possible(self, scores: Float[Array, " V"]) -> tuple[Float[Array, " V"], Float[Array, " V"]]:
-        """Excludes `begin` and `pad` from the scores of the next symbol.
+    def possible(self, logits: Float[Array, " V"]) -> tuple[Float[Array, " V"], Float[Array, " V"]]:
+        """Excludes `begin` and `pad` from the logits of the next symbol.
 
-        Their probability is not redistributed to other symbols. If one score is NaN, all log-probabilities are NaN, so
+        Their probability is not redistributed to other symbols. If one logit is NaN, all log-probabilities are NaN, so
         that the result shows it whatever is chosen.
 
         Args:
-            scores: the model's scores [V].
+            logits: the model's logits [V].
 
         Returns:
-            The scores [V] in at least float32, and their log-probabilities [V] in float32. Both are −inf for excluded
+            The logits [V] in at least float32, and their log-probabilities [V] in float32. Both are −inf for excluded
             symbols.
         """
         # A sum of exponentials in half precision loses the small ones.
-        scores = scores if jnp.finfo(scores.dtype).bits >= 32 else scores.astype(jnp.float32)
-        logs = jax.nn.log_softmax(scores).astype(jnp.float32)
-        symbols = jnp.arange(scores.shape[0], dtype=jnp.int32)
+        logits = logits if jnp.finfo(logits.dtype).bits >= 32 else logits.astype(jnp.float32)
+        logs = jax.nn.log_softmax(logits).astype(jnp.float32)
+        symbols = jnp.arange(logits.shape[0], dtype=jnp.int32)
         never = (symbols == self.begin) | (symbols == self.pad)
-        return jnp.where(never, -jnp.inf, scores), jnp.where(never & ~jnp.isnan(logs), -jnp.inf, logs)
+        return jnp.where(never, -jnp.inf, logits), jnp.where(never & ~jnp.isnan(logs), -jnp.inf, logs)
 
 
 class Search(ABC, metaclass=Documented):
@@ -124,11 +125,11 @@ class Sequential(Search):
     """Base class of methods that generate a sequence by choosing one token after another."""
 
     @abstractmethod
-    def choose(self, scores: Float[Array, " V"], key: PRNGKeyArray | None, t: Int[Array, ""]) -> Int[Array, ""]:
+    def choose(self, logits: Float[Array, " V"], key: PRNGKeyArray | None, t: Int[Array, ""]) -> Int[Array, ""]:
         """Returns the token of step t.
 
         Args:
-            scores: the model's scores of possible symbols [V].
+            logits: the model's logits of possible symbols [V], −inf for the others.
             key: random key of the sequence, or None.
             t: the step, from 0.
         """
@@ -138,9 +139,9 @@ class Sequential(Search):
 
         def append(carry, t):
             state, token, done = carry
-            scores, state = problem.step(state, token)
-            scores, logs = problem.possible(scores)
-            token = jnp.where(done, problem.pad, self.choose(scores, key, t)).astype(jnp.int32)
+            logits, state = problem.step(state, token)
+            logits, logs = problem.possible(logits)
+            token = jnp.where(done, problem.pad, self.choose(logits, key, t)).astype(jnp.int32)
             return (state, token, done | (token == problem.end)), (token, jnp.where(done, 0.0, logs[token]))
 
         start = (problem.state, jnp.asarray(problem.begin, jnp.int32), jnp.asarray(False))

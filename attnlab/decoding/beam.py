@@ -101,11 +101,11 @@ class Beam(Search):
         There are twice as many as `size`. Each live hypothesis has one extension that ends, so at least `size` do not
         end.
         """
-        scores, state = jax.vmap(problem.step)(search.state, search.last)
-        scores, logs = jax.vmap(problem.possible)(scores)
-        # Symbols are ranked by the model's scores, as in greedy decoding. Rounding makes different sums of
+        logits, state = jax.vmap(problem.step)(search.state, search.last)
+        logits, logs = jax.vmap(problem.possible)(logits)
+        # Symbols are ranked by the model's logits, as in greedy decoding. Rounding makes different sums of
         # log-probabilities equal.
-        _, symbols = jax.lax.top_k(scores, min(self.size + 1, scores.shape[1]))
+        _, symbols = jax.lax.top_k(logits, min(self.size + 1, logits.shape[1]))
         before = search.live.scores[:, None]
         totals = before + jnp.take_along_axis(logs, symbols, axis=1)
         totals = jnp.where(before > -jnp.inf, totals, -jnp.inf)

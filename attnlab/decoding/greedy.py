@@ -15,9 +15,9 @@ class Greedy(Sequential):
     Of equally likely symbols, the first is chosen. Returns one sequence.
     """
 
-    def choose(self, scores, key, t):
+    def choose(self, logits, key, t):
         """Returns the most likely symbol."""
-        return jnp.argmax(scores)
+        return jnp.argmax(logits)
 
 
 def greedy(step: Step, state: PyTree, begin: int, end: int, length: int) -> Int[Array, " length"]:
@@ -26,7 +26,7 @@ def greedy(step: Step, state: PyTree, begin: int, end: int, length: int) -> Int[
     Tokens after `end` are 0. Symbol 0 is therefore never chosen.
 
     Args:
-        step: function `step(state, token) -> (scores [V], state)` that scores what follows `token`.
+        step: function `step(state, token) -> (logits [V], state)` for the symbol that follows `token`.
         state: state of the model before the first symbol.
         begin: symbol that comes before the first token. It is never chosen.
         end: symbol that ends a sequence.

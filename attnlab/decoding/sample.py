@@ -10,10 +10,10 @@ from attnlab.decoding.base import SearchResult, Sequential, check_at_least_one
 
 @dataclass(frozen=True)
 class Sample(Sequential):
-    """Samples symbols from softmax(scores / temperature), optionally truncated.
+    """Samples symbols from softmax(logits / temperature), optionally truncated.
 
-    If both cuts are set, the nucleus is computed among the `top_k` symbols. Scores are log-probabilities under the
-    model, without temperature or truncation.
+    If both `top_k` and `top_p` are set, the nucleus is computed among the `top_k` symbols. `SearchResult.scores` are
+    log-probabilities under the model, without temperature or truncation.
 
     With the same key, a different `length` or `best` gives the same sequences as far as both go.
 
@@ -24,7 +24,7 @@ class Sample(Sequential):
     """
 
     temperature: float = 1.0
-    """Divisor of the scores, above 0. Greedy decoding is the limit 0."""
+    """Divisor of the logits, above 0. Greedy decoding is the limit 0."""
     top_k: int | None = None
     """Number of most likely symbols to draw from. None keeps all."""
     top_p: float | None = None
@@ -54,13 +54,13 @@ class Sample(Sequential):
         order = jnp.argsort(-found.scores[:, 0])
         return SearchResult(found.tokens[order, 0], found.scores[order, 0])
 
-    def choose(self, scores, key, t):
+    def choose(self, logits, key, t):
         """Draws one symbol."""
         assert key is not None  # `search` requires one
         key = jax.random.fold_in(key, t)
-        # The largest score becomes 0 before the division. Near temperature 0 the others then overflow to −inf.
-        scores = (scores - scores.max()) / max(self.temperature, float(jnp.finfo(scores.dtype).tiny))
-        ranked, symbols = jax.lax.top_k(scores, min(self.top_k or len(scores), len(scores)))
+        # The largest logit becomes 0 before the division. Near temperature 0 the others then overflow to −inf.
+        logits = (logits - logits.max()) / max(self.temperature, float(jnp.finfo(logits.dtype).tiny))
+        ranked, symbols = jax.lax.top_k(logits, min(self.top_k or len(logits), len(logits)))
         # Rounding in the sum would let top_p = 1 cut the tail.
         if self.top_p is not None and self.top_p < 1:
             before = jnp.cumsum(jax.nn.softmax(ranked))[:-1]

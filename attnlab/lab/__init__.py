@@ -1,6 +1,6 @@
 """The laboratory: experiments and studies, run folders, statistics and reports.
 
-Every command of the command line is a function here: `show`, `run`, `report`, `sample`, `score`, `translate`,
+Every command except `list` is a function here: `show`, `run`, `report`, `sample`, `score`, `translate`,
 `inspect`, `parity`, `bench` and `data`. To define studies there are `Study`, `Experiment`, `Train`, `over`, `product`,
 `zipped`, `chain` and `load_study`. `matched` solves a study's match and budget. `load`, `Results` and `RunFolder` give
 access to finished runs.

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from attnlab.documented import Documented
 from attnlab.lab.execution.artifacts import attempt
-from attnlab.lab.execution.orders import sources
 from attnlab.lab.execution.progress import default_progress
 from attnlab.lab.execution.variant import clear, run_in_order
-from attnlab.lab.execution.workers import share
+from attnlab.lab.execution.worker_input import sources
+from attnlab.lab.execution.workers import run_workers
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.planning.plan import Plan, check_unlocked, plans
@@ -28,7 +28,7 @@ from attnlab.lab.study.study import Study, check_study, warmups
 from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked
 from attnlab.system import compilation_cache, settings
-from attnlab.system.signals import UNBEGUN, located
+from attnlab.system.signals import UNBEGUN, set_location
 from attnlab.tasks.base.task import Task, TaskData
 from attnlab.training.progress import Progress
 
@@ -54,11 +54,11 @@ class Results(metaclass=Documented):
         return notebook.table(self.folder)
 
     def verdicts(self) -> Inline:
-        """Return the verdicts in words, with a drawing of the headline metric."""
+        """Return the verdicts in words, with a drawing of the primary metric."""
         return notebook.verdicts(self.folder)
 
     def curves(self) -> Inline:
-        """Return the curves of the loss and of the headline metric on validation, by step."""
+        """Return the curves of the loss and of the primary metric on validation, by step."""
         return notebook.curves(self.folder)
 
     def maps(self) -> Inline:
@@ -98,7 +98,7 @@ def run(
     Raises:
         TypeError: if `study` is not a Study.
         ValueError: if a config is in no registry, if a folder holds another configuration, or if `workers` is below 1.
-            Also if several workers would need a class that is defined in a notebook (`execution.orders.sources`).
+            Also if several workers would need a class that is defined in a notebook (`execution.worker_input.sources`).
         DataError: if a folder was made from other data.
         LockedError: if another process trains in one of the folders.
         FolderError: if a file of a run is damaged or missing.
@@ -118,7 +118,7 @@ def run(
     waiting = [plan for plan in found if plan.done is None]
     try:
         if min(workers, len(waiting)) > 1:
-            share(found, min(workers, len(waiting)), home, command, progress)
+            run_workers(found, min(workers, len(waiting)), home, command, progress)
         elif failed := run_in_order(found, command, progress):
             raise failed
     except Exception:
@@ -136,7 +136,7 @@ def _page(home: Path, note: Callable[[str], None]) -> Path | None:
     return attempt(partial(report, home), "the page could not be written", again, note)
 
 
-@located(lambda: UNBEGUN)
+@set_location(lambda: UNBEGUN)
 def _prepared(
     study: Study, out: str | Path, quick: bool, fresh: bool, workers: int, progress: Progress
 ) -> tuple[Path, list[Plan]]:

@@ -47,7 +47,7 @@ class Gat(metaclass=Documented):
         check_edges(self.mechanism)
 
     def create(self, key: PRNGKeyArray, shape: Shape) -> GraphNetwork:
-        """Create a network for a graph of `shape` (`attnlab.tasks.graphs.node_data.Labelled`)."""
+        """Create a network for a graph of `shape` (`attnlab.tasks.graphs.node_data.NodeClasses`)."""
         shape = check_shape(self, shape, GraphShape)
         inputs = [shape.features, *[self.width] * (self.layers - 1)]
         sizes = [self.width // self.heads] * (self.layers - 1) + [shape.classes]

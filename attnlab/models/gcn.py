@@ -41,7 +41,7 @@ class Gcn(metaclass=Documented):
         check_graph(self.width, self.layers, self.dropout, self.l2)
 
     def create(self, key: PRNGKeyArray, shape: Shape) -> GraphNetwork:
-        """Create a network for a graph of `shape` (`attnlab.tasks.graphs.node_data.Labelled`)."""
+        """Create a network for a graph of `shape` (`attnlab.tasks.graphs.node_data.NodeClasses`)."""
         shape = check_shape(self, shape, GraphShape)
         widths = [shape.features, *[self.width] * (self.layers - 1), shape.classes]
         layers = [

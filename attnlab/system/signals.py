@@ -64,7 +64,7 @@ class _Arrived(list[int]):
 
 
 @contextmanager
-def collected(tell: Callable[[str], None] = lambda text: None) -> Iterator[list[int]]:
+def collect_signals(tell: Callable[[str], None] = lambda text: None) -> Iterator[list[int]]:
     """Collect signals in a list, for a loop that checks it. A second signal of `TYPED` ends the process at once.
 
     Args:
@@ -75,7 +75,7 @@ def collected(tell: Callable[[str], None] = lambda text: None) -> Iterator[list[
     def handle(number, frame):
         if caught.again(number):
             if watching:
-                leave(number)
+                exit_by_signal(number)
             raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
     with handled(handle), _watched(lambda: tell(FINISHING)) as (watching, _):
@@ -83,7 +83,7 @@ def collected(tell: Callable[[str], None] = lambda text: None) -> Iterator[list[
 
 
 @contextmanager
-def raised(where: str, tell: Callable[[str], None] = lambda text: None) -> Iterator[None]:
+def raise_on_signal(where: str, tell: Callable[[str], None] = lambda text: None) -> Iterator[None]:
     """Raise Interrupted in the main thread when a signal arrives.
 
     If the signal arrives in a finalizer, where exceptions are lost, it is sent again. A second signal of `TYPED` ends
@@ -100,7 +100,7 @@ def raised(where: str, tell: Callable[[str], None] = lambda text: None) -> Itera
     def handle(number, frame):
         first = not arrived
         if arrived.again(number):
-            leave(number)
+            exit_by_signal(number)
         if first:
             raised_for.append(number)
             raise Interrupted(number, where)
@@ -133,7 +133,7 @@ def raised(where: str, tell: Callable[[str], None] = lambda text: None) -> Itera
 
 
 @contextmanager
-def located(where: Callable[[], str]) -> Iterator[None]:
+def set_location(where: Callable[[], str]) -> Iterator[None]:
     """Replace the message of an Interrupted that is raised inside by `where()`."""
     try:
         yield
@@ -167,7 +167,7 @@ def handled(handle: Callable) -> Iterator[None]:
             _set_watcher(watcher)
 
 
-def end(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """Exit the process with a code. After a signal it exits at once, without the interpreter's shutdown.
 
     The signal may have arrived while jax was computing, and the shutdown would then crash.
@@ -180,7 +180,7 @@ def end(code: int) -> NoReturn:
     sys.exit(code)
 
 
-def leave(number: int) -> NoReturn:
+def exit_by_signal(number: int) -> NoReturn:
     """End the process at once, with the exit code of the signal."""
     # os.write bypasses Python's buffers, whose lock the main thread may hold. The escape code shows the cursor again.
     cursor = b"\x1b[?25h" if os.isatty(2) else b""
@@ -214,7 +214,7 @@ def _watched(tell: Callable[[], None], patience: float = 0.0) -> Iterator[tuple[
             if byte[0] not in NUMBERS:
                 continue
             if arrived.again(byte[0]):
-                leave(byte[0])
+                exit_by_signal(byte[0])
             if not reported and not select.select([reader], [], [], patience)[0]:
                 reported = True
                 with suppress(OSError, ValueError):  # the stream may be closed

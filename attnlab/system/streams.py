@@ -102,7 +102,7 @@ def check(command: str) -> None:
         raise OutputError(f"standard output is closed, but {command} writes its results to it")
 
 
-def spare() -> None:
+def discard_if_closed() -> None:
     """Discard output if standard output is closed. For commands whose results are files."""
     raw = _raw()
     if raw is not None and raw.under is None:

@@ -77,7 +77,7 @@ class Checkpoints:
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
     def save(self, step: int, state: PyTree, facts: JsonObject, selection_score: float | None = None) -> None:
-        """Writes a checkpoint, completely or not at all, then remove those that need not be kept.
+        """Writes a checkpoint, completely or not at all, then removes those that need not be kept.
 
         Checkpoints of later steps are removed too: they exist only if they could not be used and training continued
         from an earlier one. The data is flushed to the disk when this returns.

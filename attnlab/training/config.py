@@ -79,7 +79,10 @@ class Train(metaclass=Documented):
     the model of the last step is used.
     """
     target: float | None = None
-    """The value of the headline metric on the validation data at which a lane stops. None disables this."""
+    """The value of the primary metric on the validation data at which a lane stops. None disables this.
+
+    The primary metric of a task is the one that chooses learning rates and that verdicts compare.
+    """
     average: int = 0
     """The number of models whose mean is tested and loaded later. 0 disables averaging.
 

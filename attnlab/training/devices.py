@@ -32,7 +32,7 @@ class Devices:
         return NamedSharding(self.mesh, PartitionSpec(None, "lanes", "batch"))
 
     @property
-    def whole(self) -> NamedSharding:
+    def replicated(self) -> NamedSharding:
         """The sharding of arrays that are replicated on every device."""
         return NamedSharding(self.mesh, PartitionSpec())
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from attnlab.storage.json_file import JsonObject
-from attnlab.system.signals import Interrupted, collected, reached
+from attnlab.system.signals import Interrupted, collect_signals, reached
 from attnlab.training.averaging import accumulate_mean, averaged, averaged_steps
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.config import Train
@@ -51,7 +51,7 @@ def fit(
     trainer: Trainer,
     checkpoints: Checkpoints,
     record: Callable[[list[dict]], None],
-    cut: Callable[[int], None],
+    truncate: Callable[[int], None],
     progress: Progress,
     limit: int | None = 512,
 ) -> Fitted:
@@ -64,8 +64,8 @@ def fit(
         trainer: The trainer of all lanes.
         checkpoints: Where the state is saved and restored.
         record: Called as `record(rows)` after each dispatch, with one row of metrics for each lane.
-        cut: Called as `cut(step)` once at the start. It must drop recorded rows after the step from which training
-            continues.
+        truncate: Called as `truncate(step)` once at the start. It must drop recorded rows after the step from which
+            training continues.
         progress: A listener, see `attnlab.training.progress.Progress`.
         limit: The number of validation examples for each evaluation. None uses all.
 
@@ -79,9 +79,9 @@ def fit(
     train = trainer.train
     state, step, before = _begin(trainer, checkpoints)
     _check_room(train, checkpoints, state, step)
-    cut(step)
+    truncate(step)
     watch, saved, names = _Watch(trainer, before), step, parameter_names(state.model)
-    with collected(progress.note) as caught:
+    with collect_signals(progress.note) as caught:
         while step < train.steps and _learning(state) and not caught:
             batches, count = trainer.batches(step, _boundary(train, step))
             diverged = np.asarray(state.diverged_step)
@@ -214,7 +214,7 @@ def _named(state: State, names: list[str]) -> list[str | None]:
 
 
 def _evaluate(trainer: Trainer, state: State, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
-    """Evaluates every lane on the validation data, and add the metrics to its row."""
+    """Evaluates every lane on the validation data, and adds the metrics to its row."""
     scores = trainer.evaluate(state.model, "valid", limit)
     for row, score in zip(rows, scores, strict=True):
         row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}
@@ -224,7 +224,7 @@ def _evaluate(trainer: Trainer, state: State, limit: int | None, rows: list[dict
 def _judge(trainer: Trainer, state: State, scores: list[dict[str, float]]) -> tuple[State, float | None]:
     """Returns the state after early stopping, and the selection score of the step (more is better).
 
-    The score of a learning rate is the mean of the headline metric over its lanes that did not diverge, negated if
+    The score of a learning rate is the mean of the primary metric over its lanes that did not diverge, negated if
     lower is better. The selection score is that of the best learning rate, or None if no learning rate has a finite
     score.
     """

@@ -79,7 +79,7 @@ def read(folder: Path) -> JsonObject:
 
 
 def verify(folder: Path, step: int, identity: dict[str, str], target: PyTree) -> JsonObject:
-    """Verifies a checkpoint and return its manifest.
+    """Verifies a checkpoint and returns its manifest.
 
     Args:
         folder: The folder of the checkpoint.

@@ -17,7 +17,7 @@ class OutOfMemoryError(Exception):
 
 
 @contextmanager
-def fitting(train: Train, doing: str) -> Iterator[None]:
+def readable_memory_errors(train: Train, doing: str) -> Iterator[None]:
     """Converts memory errors of JAX and numpy into an OutOfMemoryError.
 
     Args:

@@ -12,7 +12,7 @@ Batch = dict[str, np.ndarray]
 
 
 class Metric(Protocol):
-    """A metric of `score`. By the headline metric, training stops, chooses and averages."""
+    """A metric of `score`. By the primary metric, training stops, chooses and averages."""
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class TrainingProblem(Protocol):
 
     @property
     def metric(self) -> Metric:
-        """The headline metric."""
+        """The primary metric."""
         ...
 
     @property

@@ -23,7 +23,7 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
     Args:
         train: The training configuration.
         state: The state of all lanes.
-        values: The headline metric of each lane, [lanes].
+        values: The primary metric of each lane, [lanes].
         higher: Whether a higher value is better.
         pretraining_steps: The number of first steps whose evaluations do not count, because these steps train another
             objective than the one that is scored.
@@ -56,7 +56,7 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
 
 @jax.jit
 def where_lane(chosen: Bool[Array, " lanes"], first: PyTree, second: PyTree) -> PyTree:
-    """Select, for each lane, between two trees of arrays with a leading axis of lanes.
+    """Selects, for each lane, between two trees of arrays with a leading axis of lanes.
 
     Args:
         chosen: Whether to take the first tree, [lanes].

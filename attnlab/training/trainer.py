@@ -17,7 +17,7 @@ from jaxtyping import PyTree
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
-from attnlab.training.memory import fitting
+from attnlab.training.memory import readable_memory_errors
 from attnlab.training.problem import TrainingProblem
 from attnlab.training.shapes import Shapes, Steps, stack_steps
 
@@ -65,7 +65,7 @@ class Trainer:
         seeds, rates = zip(*self.train.lanes, strict=True)
         # Not jitted as a whole: executed op by op, later variants reuse the ops that the first variant compiled.
         begin = jax.vmap(partial(lane.start, self.create, self.train))
-        with fitting(self.train, "creating the models"):
+        with readable_memory_errors(self.train, "creating the models"):
             return begin(jnp.asarray(seeds, jnp.uint32), jnp.asarray(rates, jnp.float32))
 
     def batches(self, step: int, stop: int) -> tuple[Steps, int]:
@@ -122,10 +122,10 @@ class Trainer:
             OutOfMemoryError: If the program does not fit into memory.
         """
         batches, compiler = steps.batches, partial(jax.jit, donate_argnums=0)
-        with fitting(self.train, "training"):
+        with readable_memory_errors(self.train, "training"):
             if self.sharding is not None:
                 state, batches = jax.device_put((state, batches), (self.sharding.lanes, self.sharding.batches))
-                compiler = partial(compiler, out_shardings=(self.sharding.lanes, self.sharding.whole))
+                compiler = partial(compiler, out_shardings=(self.sharding.lanes, self.sharding.replicated))
             arguments = state, batches, steps.kind, np.int32(count)
             if (key := _key("train", batches)) not in self.compiled:
                 advance = _advance(self.problem.loss, self.train, steps.shapes)
@@ -156,7 +156,7 @@ class Trainer:
         """Returns the loss of every lane's model on one part of the data: the mean over its evaluation batches."""
         loss = jax.vmap(lambda model, batch: self.problem.loss(model, batch, None)[0], (0, None))
         found = []
-        with fitting(self.train, "evaluating"):
+        with readable_memory_errors(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
                 found.append(np.asarray(self._evaluate("loss", loss, model, batch), np.float64))
         return np.mean(found, axis=0).tolist()
@@ -173,7 +173,7 @@ class Trainer:
         """
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
-        with fitting(self.train, "evaluating"):
+        with readable_memory_errors(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
                 found = self._evaluate(what, jax.vmap(answer, (0, None)), model, batch)
                 answers.append(jax.tree.map(np.asarray, found))
@@ -189,7 +189,7 @@ class Trainer:
 
     @contextmanager
     def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:
-        """Announces that a program is compiled, and record how long it takes."""
+        """Announces that a program is compiled, and records how long it takes."""
         announcement = f"{PROGRAMS.get(what, what)} ({_sizes(batches, 2 if what == 'train' else 0)})"
         self.announce(announcement)
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Training steps of language models on random symbols, for timing beside other libraries."""
+"""Training steps of language models on random symbols, for timings next to other libraries."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class RandomSymbols(LanguageModelData):
 
 
 def random_symbols(size: Size) -> np.ndarray:
-    """Returns sequences with the symbol after each of them, [DISPATCH, batch, length + 1] int32."""
+    """Return sequences with the symbol after each of them, [DISPATCH, batch, length + 1] int32."""
     shape = (DISPATCH, size.batch, size.length + 1)
     return np.random.default_rng(0).integers(3, size.symbols, shape, dtype=np.int32)
 
 
 def language_steps(config: Language, size: Size) -> Program:
-    """Returns a program that makes `DISPATCH` training steps of one lane in one dispatch, as `attnlab run` does.
+    """Return a program that makes `DISPATCH` training steps of one lane in one dispatch, as `attnlab run` does.
 
     A step is the loss, the gradients, their norm clipped at 1, and AdamW, in float32. Each run continues from the state
     of the previous one, on the same batches. The answer is the loss of the last step.
@@ -66,7 +66,7 @@ def language_steps(config: Language, size: Size) -> Program:
         weight_decay=DECAY, beta1=BETAS[0], beta2=BETAS[1],
     )  # fmt: skip
     trainer = Trainer(lambda key: config.create(key, problem.shape), problem, train)
-    arrays = {"tokens": drawn[:, :, :-1], "answers": drawn[:, :, 1:], "asked": np.ones(drawn[:, :, 1:].shape, bool)}
+    arrays = {"tokens": drawn[:, :, :-1], "answers": drawn[:, :, 1:], "scored": np.ones(drawn[:, :, 1:].shape, bool)}
     shapes = {name: x.shape[1:] for name, x in arrays.items()}
     batches = Steps({name: x[:, None] for name, x in arrays.items()}, np.zeros(DISPATCH, np.int32), (shapes,))
     held = [trainer.start()]

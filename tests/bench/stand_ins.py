@@ -3,7 +3,7 @@
 import numpy as np
 
 from attnlab.analysis.measure import Program, Quartiles
-from attnlab.bench.measuring import Beside, Measured
+from attnlab.bench.measuring import Measured, PeerTiming
 from attnlab.bench.peers import Peer
 from attnlab.mechanisms import Softmax
 
@@ -41,7 +41,7 @@ def measured(name="softmax", mask="causal", which="forward", lengths=(512, 1024,
             memory=int(4 * T**power),
             moved=1024 * T,
             flops=int(256 * T**power),
-            beside={p: Beside((1.0, 1.1, 1.2), Quartiles(1.5, 1.4, 1.6), 1e-7, None) for p in peers},
+            peers={p: PeerTiming((1.0, 1.1, 1.2), Quartiles(1.5, 1.4, 1.6), 1e-7, None) for p in peers},
         )
         for T in lengths
     ]

@@ -33,19 +33,19 @@ def test_every_cell_is_timed_alternating_with_its_peers(stand_ins):
         *(("sum", "causal", T) for T in (8, 16)),
     ]
     softmax, refused = found[0], found[4]
-    assert len(softmax.seconds) == len(softmax.beside["same"].seconds) == 2
-    assert softmax.beside["same"].difference < 1e-5
-    assert softmax.beside["other"].difference > 0.1
-    assert softmax.beside["same"].times.median == pytest.approx(
-        sum(b / a for a, b in zip(softmax.seconds, softmax.beside["same"].seconds, strict=True)) / 2
+    assert len(softmax.seconds) == len(softmax.peers["same"].seconds) == 2
+    assert softmax.peers["same"].difference < 1e-5
+    assert softmax.peers["other"].difference > 0.1
+    assert softmax.peers["same"].times.median == pytest.approx(
+        sum(b / a for a, b in zip(softmax.seconds, softmax.peers["same"].seconds, strict=True)) / 2
     )
     assert (refused.why_not, refused.seconds, refused.median) == ("does not support this mask", (), None)
     assert told[2] == "sum, full, forward: T=8 does not support this mask (3 of 4)"
-    assert found[-1].beside == {}
+    assert found[-1].peers == {}
 
 
 def test_peers_are_only_called_on_request(stand_ins):
-    assert all(each.beside == {} for each in bench(plan(lengths=(4,))))
+    assert all(each.peers == {} for each in bench(plan(lengths=(4,))))
 
 
 def test_lengths_that_do_not_fit_into_memory_are_left_out_with_longer_ones(monkeypatch):

@@ -27,9 +27,9 @@ ERRORS = {
 GOOD = ParityResult("good", FORMS, ERRORS, 1.5)
 
 
-def shown(*standings, lengths=(64, 256), width=100):
+def shown(*results, lengths=(64, 256), width=100):
     console = Console(width=width, record=True, file=SimpleNamespace(write=lambda _: None, flush=lambda: None))
-    console.print(parity_table(standings, lengths))
+    console.print(parity_table(results, lengths))
     return console.export_text()
 
 
@@ -38,30 +38,30 @@ def changed(**errors):
 
 
 def test_errors_within_all_limits_pass():
-    assert GOOD.breaches == []
-    assert GOOD.complaint == ""
+    assert GOOD.exceeded_limits == []
+    assert GOOD.failure == ""
     assert parity.verdict([GOOD]) == ""
 
 
 def test_an_exceeded_limit_is_named_with_its_row():
     bad = changed(bfloat16={256: {"full": 3.1e-2, "causal": NAN}})
-    assert bad.complaint == "bad: bfloat16 at T=256 (full) 3.1e-02, limit 1.5e-02 and 1 more"
-    assert parity.verdict([GOOD, bad]) == f"1 of 2 mechanisms exceed a limit: {bad.complaint}"
+    assert bad.failure == "bad: bfloat16 at T=256 (full) 3.1e-02, limit 1.5e-02 and 1 more"
+    assert parity.verdict([GOOD, bad]) == f"1 of 2 mechanisms exceed a limit: {bad.failure}"
     off = ParityResult("off", FORMS | {"extend": {"in 3 parts": 2e-10}}, ERRORS)
-    assert off.complaint == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
+    assert off.failure == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
 
 
 def test_ill_conditioned_mechanisms_have_a_limit_of_a_tenth_on_long_sequences():
     late = {"float32": {256: {"full": 1e-6}, 1024: {"full": 2e-5}}}
     told = ParityResult("wild", FORMS, late, ill_conditioned="its centre moves")
-    assert told.complaint == ""
-    assert ParityResult("wild", FORMS, late).complaint == "wild: float32 at T=1024 (full) 2.0e-05, limit 5.0e-06"
+    assert told.failure == ""
+    assert ParityResult("wild", FORMS, late).failure == "wild: float32 at T=1024 (full) 2.0e-05, limit 5.0e-06"
     early = ParityResult("wild", FORMS, {"float32": {256: {"full": 2e-5}}}, ill_conditioned="its centre moves")
-    assert early.complaint == "wild: float32 at T=256 (full) 2.0e-05, limit 5.0e-06"
+    assert early.failure == "wild: float32 at T=256 (full) 2.0e-05, limit 5.0e-06"
     far = ParityResult(
         "wild", FORMS, {"float32": {1024: {"full": 0.2, "causal": NAN}}}, ill_conditioned="its centre moves"
     )
-    assert [str(breach) for breach in far.breaches] == [
+    assert [str(each) for each in far.exceeded_limits] == [
         "float32 at T=1024 (full) 2.0e-01, limit 1.0e-01", "float32 at T=1024 (causal) nan, limit 1.0e-01"
     ]  # fmt: skip
     text = shown(GOOD, told, lengths=(256, 1024))
@@ -72,20 +72,20 @@ def test_ill_conditioned_mechanisms_have_a_limit_of_a_tenth_on_long_sequences():
 
 @pytest.mark.parametrize("value", [NAN, float("inf")])
 def test_nan_exceeds_every_limit(value):
-    assert len(changed(float32={64: {"full": value, "causal": None}}).breaches) == 1
+    assert len(changed(float32={64: {"full": value, "causal": None}}).exceeded_limits) == 1
 
 
 def test_no_comparison_is_no_pass():
     nothing = {kind: dict.fromkeys(found) for kind, found in FORMS.items()}
-    assert ParityResult("mute", nothing, ERRORS).complaint == "mute: nothing to compare: forms"
-    assert ParityResult("ill", trouble="TypeError: a slip").complaint == "ill: TypeError: a slip"
+    assert ParityResult("mute", nothing, ERRORS).failure == "mute: nothing to compare: forms"
+    assert ParityResult("ill", exception="TypeError: a slip").failure == "ill: TypeError: a slip"
 
 
 def test_the_table_fits_a_hundred_columns_and_marks_failed_and_missing_entries():
     bad = ParityResult(
         "softmax-blockwise", FORMS | {"causal": {"attend": 0.5}}, ERRORS | {"float32": {64: {"full": NAN}}}
     )
-    text = shown(GOOD, bad, ParityResult("ill", trouble="TypeError: a slip"), lengths=(64, 256, 1024, 4096))
+    text = shown(GOOD, bad, ParityResult("ill", exception="TypeError: a slip"), lengths=(64, 256, 1024, 4096))
     lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
     assert max(map(len, text.splitlines())) <= 100
     assert lines["good"].split() == [
@@ -118,8 +118,8 @@ def test_lengths_grow_fourfold_up_to_the_longest():
 def test_an_error_of_one_mechanism_does_not_stop_the_others():
     told = []
     found = list(parity.parity({"broken": Broken(), "mute": Mute()}, (4,), told.append))
-    assert found[0].trouble == "TypeError: a slip of two lines"
-    assert found[1].complaint == "mute: nothing to compare: forms, float32, bfloat16, float16"
+    assert found[0].exception == "TypeError: a slip of two lines"
+    assert found[1].failure == "mute: nothing to compare: forms, float32, bfloat16, float16"
     assert told[0].startswith("broken: TypeError: a slip of two lines (1 of 2, ")
     assert jax.config.jax_enable_x64 is False
 
@@ -148,12 +148,12 @@ def test_the_parity_command(small, capfd, tmp_path):
     assert progress[0].startswith("sum: ok (1 of 2, ")
     assert last.startswith("attnlab: error: 1 of 2 mechanisms exceed a limit: late: causal (attend) ")
     record = json.loads(file.read_text())
-    assert record["stands"] is False
+    assert record["passed"] is False
     assert {"jax", "cores", "device", "platform"} <= set(record["machine"])
     assert record["limits"]["forms"] == 1e-10
-    assert record["mechanisms"]["sum"]["complaint"] is None
+    assert record["mechanisms"]["sum"]["failure"] is None
     assert record["mechanisms"]["sum"]["errors"]["float32"]["16"]["full"] is None
-    assert record["mechanisms"]["late"]["breaches"][0]["limit"] == 1e-10
+    assert record["mechanisms"]["late"]["exceeded_limits"][0]["limit"] == 1e-10
 
 
 def test_a_low_precision_state_exits_with_5(small, capfd):

@@ -24,8 +24,8 @@ def test_a_peer_is_paired_with_mechanisms_of_the_same_equation():
 def test_a_peer_that_is_not_installed_is_left_out(monkeypatch):
     stand_ins = {"here": peer(), "not here": peer("no-such-package")}
     monkeypatch.setattr(peers, "PEERS", stand_ins)
-    assert list(peers.beside(Softmax(), "full")) == ["here"]
-    assert peers.beside(Linear(), "full") == {}
+    assert list(peers.available_peers(Softmax(), "full")) == ["here"]
+    assert peers.available_peers(Linear(), "full") == {}
     assert stand_ins["not here"].version is None
 
 
@@ -41,8 +41,8 @@ def test_a_peer_on_another_device_is_left_out(platform, cuda, expected, monkeypa
         peers, "import_module", lambda name: SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: cuda))
     )
     monkeypatch.setattr(jax, "default_backend", lambda: platform)
-    assert set(peers.beside(Softmax(), "full")) == expected
-    assert set(peers.beside(Linear(), "causal")) == ({"fast-transformers"} if platform == "cpu" else set())
+    assert set(peers.available_peers(Softmax(), "full")) == expected
+    assert set(peers.available_peers(Linear(), "causal")) == ({"fast-transformers"} if platform == "cpu" else set())
 
 
 @pytest.mark.parametrize("mask", ["full", "causal"])

@@ -23,6 +23,8 @@ def test_list_one_kind(here, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "positions"
     assert {line.split()[0] for line in lines[1:]} == set(attnlab.POSITIONS)
+    assert main(["list", "units"]) == 0
+    assert capsys.readouterr().out.startswith("units (tokenizers; set by task.units)\n  characters ")
 
 
 def test_lines_of_recurrent_models_name_cell_and_attention(here, capsys):

@@ -11,7 +11,7 @@ from tests.cli.experiment import tree
 def test_sample(runs, capsys, sampled):
     assert main(["sample", "runs/small/softmax", "--input", "12"]) == 0
     assert capsys.readouterr() == ("21\n\n  12\n2  █\n1 █\n", "attnlab: so it was read\n")
-    assert sampled[0].said == []
+    assert sampled[0].given_options == []
     for step in ("12", "best"):
         assert main(["sample", "runs/small/softmax", "--input", "12", "--step", step]) == 0
     assert sampled.steps == [None, 12, "best"]
@@ -20,12 +20,12 @@ def test_sample(runs, capsys, sampled):
 def test_sample_with_decoding_options_and_a_page(runs, capsys, sampled):
     options = ["--beam", "4", "--penalty", "0.6", "--best", "2", "--html", "page.html"]
     assert main(["sample", "runs/small/softmax", "--input", "12", *options]) == 0
-    assert sampled[0].said == ["--beam 4", "--penalty 0.6", "--best 2"]
+    assert sampled[0].given_options == ["--beam 4", "--penalty 0.6", "--best 2"]
     assert capsys.readouterr().out.endswith("\nalignment: page.html\n")
     assert "small/softmax" in Path("page.html").read_text()
     draws = ["--temperature", "0.5", "--top-k", "3", "--top-p", "0.9", "--seed", "7"]
     assert main(["sample", "runs/small/softmax", "--input", "12", *draws]) == 0
-    assert sampled[1].said == ["--temperature 0.5", "--top-k 3", "--top-p 0.9", "--seed 7"]
+    assert sampled[1].given_options == ["--temperature 0.5", "--top-k 3", "--top-p 0.9", "--seed 7"]
     assert main(["sample", "runs/small/softmax", "--input", "12", "--length", "9"]) == 0
     assert sampled[2].length == 9
 
@@ -87,7 +87,7 @@ def test_inspect_with_another_run_a_page_and_a_record(runs, capsys, inspected):
     assert capsys.readouterr().out.endswith("\npage: a.html\nrecord: a.json\n")
     assert "small/softmax" in Path("a.html").read_text()
     record = json.loads(Path("a.json").read_text())
-    assert record["attentions"]["encoder"]["figures"][0][1]["rank"] is None
+    assert record["attentions"]["encoder"]["statistics"][0][1]["rank"] is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_translate(runs, capsys, fake, monkeypatch):
     shown = capsys.readouterr()
     assert shown.err == "attnlab: 2 lines\n"
     ((run, asked, *rest),) = calls
-    assert (run, asked.said, rest) == (Path("runs/small/linear"), ["--top-k 2"], [8, "truncate", "skip", 7])
+    assert (run, asked.given_options, rest) == (Path("runs/small/linear"), ["--top-k 2"], [8, "truncate", "skip", 7])
 
 
 def test_translate_without_standard_input(runs, capsys, monkeypatch):

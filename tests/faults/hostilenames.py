@@ -119,7 +119,7 @@ def _inside(word: str) -> dict[str, Any]:
     """What `inspect` might find where everything is named so."""
     attention = {**FOUND["attentions"]["encoder"], "mechanism": word, "rows": [word] * 2, "columns": [word] * 3}
     rows = [
-        {**row, "scores": {word: row["scores"]["encoder"]}, "figures": {word: row["figures"]["encoder"]},
+        {**row, "scores": {word: row["scores"]["encoder"]}, "statistics": {word: row["statistics"]["encoder"]},
          "parts": {word: {"parameters": 1.0, "gradient": 1.0}}}
         for row in FOUND["training"]
     ]  # fmt: skip

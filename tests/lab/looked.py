@@ -4,14 +4,17 @@ NAN = float("nan")
 HEAD = {
     "rank": 1.5,
     "entropy": 0.5,
-    "share": 0.456,
+    "relative_entropy": 0.456,
     "reach": 0.75,
-    "apart": 0.25,
+    "from_softmax": 0.25,
     "empty": 0,
     "signed": True,
-    "total": 3e-6,
+    "least_total": 3e-6,
 }
-NONE = dict.fromkeys(("rank", "entropy", "share", "reach", "apart", "total"), NAN) | {"empty": 2, "signed": False}
+NONE = dict.fromkeys(("rank", "entropy", "relative_entropy", "reach", "from_softmax", "least_total"), NAN) | {
+    "empty": 2,
+    "signed": False,
+}
 MAP = [[0.5, 0.25, 0.25], [0.0, -0.5, 1.5]]
 
 
@@ -19,14 +22,14 @@ def found(steps=(6, 1200)):
     """Checkpoints at these steps, an encoder with two heads, a cross-attention with one, and another run."""
     sides = {"rows": ["b", "∎"], "columns": ["a", " ", "c"], "rank": 2, "entropy": 1.0986}
     encoder = {"mechanism": "linear", "mechanisms": ["linear"], "softmax": False, "divides": True}
-    encoder |= {"figures": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}
-    plain = HEAD | {"signed": False, "apart": 0.0}
+    encoder |= {"statistics": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}
+    plain = HEAD | {"signed": False, "from_softmax": 0.0}
     cross = {
         "mechanism": "softmax",
         "mechanisms": ["softmax"],
         "softmax": True,
         "divides": False,
-        "figures": [[plain]],
+        "statistics": [[plain]],
         "layers": [[MAP]],
     }
     ends = {"encoder": {"heads": [[0.2, 0.3]], "mean": [0.1]}, "cross": {"heads": [[0.5]], "mean": [0.4]}}
@@ -47,15 +50,15 @@ def found(steps=(6, 1200)):
 
 
 def _row(step, n):
-    figures = {"rank": [1.2 + n / 10], "entropy": [0.4], "share": [0.4 - n / 10], "reach": [0.5 + n / 10]}
-    figures["apart"] = [0.2 - n / 10]
+    statistics = {"rank": [1.2 + n / 10], "entropy": [0.4], "relative_entropy": [0.4 - n / 10], "reach": [0.5 + n / 10]}
+    statistics["from_softmax"] = [0.2 - n / 10]
     parts = {"encoder 1 attention": (4.0, 5e-5 if n else 0.5), "output": (2.0, 0.1 + n / 10)}
     return {
         "step": step,
         "loss": 2.0 - n,
         "scores": {"encoder": [1.0 + 2 * n], "cross": [NAN]},
         "parts": {name: {"parameters": here, "gradient": back} for name, (here, back) in parts.items()},
-        "figures": {"encoder": figures, "cross": figures},
+        "statistics": {"encoder": statistics, "cross": statistics},
     }
 
 

@@ -39,7 +39,7 @@ def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
 
 
 def retell(run: RunFolder, metric: str, times: float) -> None:
-    """Replace the headline metric of a finished run by one where lower is better, `times` as large."""
+    """Replace the primary metric of a finished run by one where lower is better, `times` as large."""
     named = lambda key: key.replace("exact_match", metric)
     result, rows = run.read("result") or {}, run.metrics()
     scaled = {

@@ -10,16 +10,25 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from attnlab.system.signals import FINISHING, NUMBERS, TYPED, WAITING, Interrupted, collected, located, raised
+from attnlab.system.signals import (
+    FINISHING,
+    NUMBERS,
+    TYPED,
+    WAITING,
+    Interrupted,
+    collect_signals,
+    raise_on_signal,
+    set_location,
+)
 
 # Digests are computed without Python's own lock, and without looking at signals: as a compilation is.
 BUSY = """
 import hashlib, signal, sys
-from attnlab.system.signals import collected, raised
+from attnlab.system.signals import collect_signals, raise_on_signal
 tell = lambda line: print(line, flush=True)
 if "ignored" in sys.argv:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-with raised("before the first step", tell) if "raised" in sys.argv else collected(tell):
+with raise_on_signal("before the first step", tell) if "raised" in sys.argv else collect_signals(tell):
     print("busy", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 """
@@ -52,7 +61,7 @@ def heard(monkeypatch):
 
 def test_signals_are_collected_and_handlers_restored():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with collected() as caught:
+    with collect_signals() as caught:
         os.kill(os.getpid(), signal.SIGTERM)
         assert caught == [signal.SIGTERM]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
@@ -92,7 +101,7 @@ def test_what_is_ignored_at_the_start_stays_ignored_as_under_nohup():
         assert process.wait(60) == 143
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with collected() as caught, raised("never"):
+        with collect_signals() as caught, raise_on_signal("never"):
             os.kill(os.getpid(), signal.SIGHUP)
         assert caught == []
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
@@ -102,14 +111,14 @@ def test_what_is_ignored_at_the_start_stays_ignored_as_under_nohup():
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_each_signal_that_asks_to_stop_is_collected_and_raised_with_a_shells_exit_code(number):
-    with collected() as caught:
+    with collect_signals() as caught:
         os.kill(os.getpid(), number)
         if number not in TYPED:
             os.kill(os.getpid(), number)
     assert set(caught) == {number}
 
     def work():
-        with raised("with all saved"):
+        with raise_on_signal("with all saved"):
             os.kill(os.getpid(), number)
             time.sleep(20)
 
@@ -120,7 +129,7 @@ def test_each_signal_that_asks_to_stop_is_collected_and_raised_with_a_shells_exi
 
 def test_located_replaces_the_message_of_the_handler():
     def work():
-        with raised("elsewhere"), located(lambda: "before the first step"):
+        with raise_on_signal("elsewhere"), set_location(lambda: "before the first step"):
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(20)
 
@@ -132,8 +141,8 @@ def test_collected_within_raised_reports_at_once_and_restores_the_outer_handler(
     said = []
 
     def work():
-        with raised("after it", said.append):
-            with collected(said.append) as caught:
+        with raise_on_signal("after it", said.append):
+            with collect_signals(said.append) as caught:
                 os.kill(os.getpid(), signal.SIGTERM)
                 time.sleep(0.3)
             said.append(list(caught))
@@ -147,7 +156,7 @@ def test_collected_within_raised_reports_at_once_and_restores_the_outer_handler(
 
 def test_outside_of_training_a_signal_raises_interrupted():
     def work():
-        with raised("with all saved"), suppress(Exception):
+        with raise_on_signal("with all saved"), suppress(Exception):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match=r"^stopped by SIGINT with all saved$") as stopped:
@@ -162,7 +171,7 @@ def test_a_signal_in_a_finalizer_is_raised_afterwards(seconds):
             os.kill(os.getpid(), signal.SIGTERM)
 
     def work():
-        with raised("with all saved"):
+        with raise_on_signal("with all saved"):
             Dying()
             went_on.append(True)
             time.sleep(seconds)
@@ -179,7 +188,7 @@ def test_signals_are_not_handled_in_another_thread():
     found = []
 
     def work():
-        with collected() as caught, raised("never"):
+        with collect_signals() as caught, raise_on_signal("never"):
             found.append(caught)
 
     thread = threading.Thread(target=work)
@@ -191,7 +200,7 @@ def test_signals_are_not_handled_in_another_thread():
 def test_no_descriptor_is_left_open():
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     for _ in range(20):
-        with collected():
+        with collect_signals():
             pass
     assert before is None or len(os.listdir("/proc/self/fd")) == before
     assert threading.active_count() < 20

@@ -12,7 +12,7 @@ from attnlab.modules.recurrent_attention import RecurrentAttention
 from attnlab.ops.feature import FEATURES
 from attnlab.ops.score import SCORES
 from attnlab.tasks.base.shapes import Classes, Image, Pairs, Tokens
-from attnlab.tasks.graphs.node_data import Labelled
+from attnlab.tasks.graphs.node_data import NodeClasses
 from attnlab.tasks.synthetic.associations import AssociationShape
 from attnlab.tasks.synthetic.filtering import ConvolutionShape
 from attnlab.tasks.text.documents import PairOfDocuments
@@ -79,7 +79,7 @@ SHAPES = {
     **dict.fromkeys(["language", *PUBLISHED, "recurrent", "convolutional"], Tokens(9, 8)),
     **dict.fromkeys(["classifier", "bert"], Classes(Tokens(9, 8), 3)),
     **dict.fromkeys(["vit", "cnn", "mlp"], Classes(Image(28, 28, 1), 3)),
-    **dict.fromkeys(["gat", "gcn"], Labelled(6, 5, 3)),
+    **dict.fromkeys(["gat", "gcn"], NodeClasses(6, 5, 3)),
     "pair-classifier": PairOfDocuments(Tokens(9, 5), 2),
     "convolution-probe": ConvolutionShape(Image(8, 8, 3), 3),
     "associative-memory": AssociationShape(6, 5, 4),

@@ -2,7 +2,7 @@ import jax
 import pytest
 
 from attnlab.training.config import Train
-from attnlab.training.memory import OutOfMemoryError, fitting
+from attnlab.training.memory import OutOfMemoryError, readable_memory_errors
 
 LANES = Train(batch_size=64, seeds=3, learning_rate=(1e-3, 1e-2))
 
@@ -15,7 +15,7 @@ LANES = Train(batch_size=64, seeds=3, learning_rate=(1e-3, 1e-2))
     ],
 )
 def test_the_message_names_the_fields_to_lower(error, said):
-    with pytest.raises(OutOfMemoryError) as refused, fitting(LANES, "training"):
+    with pytest.raises(OutOfMemoryError) as refused, readable_memory_errors(LANES, "training"):
         raise error
     line = str(refused.value)
     assert "\n" not in line
@@ -32,16 +32,16 @@ def test_the_message_names_the_fields_to_lower(error, said):
 
 
 def test_a_single_lane_is_not_mentioned():
-    with pytest.raises(OutOfMemoryError) as refused, fitting(Train(seeds=1), "evaluating"):
+    with pytest.raises(OutOfMemoryError) as refused, readable_memory_errors(Train(seeds=1), "evaluating"):
         raise MemoryError
     assert "lanes" not in str(refused.value)
 
 
 def test_other_errors_are_left_alone():
-    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), fitting(LANES, "training"):
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), readable_memory_errors(LANES, "training"):
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")
 
 
 def test_an_impossibly_large_array():
-    with pytest.raises(OutOfMemoryError, match=r"train\.batch_size=64"), fitting(LANES, "training"):
+    with pytest.raises(OutOfMemoryError, match=r"train\.batch_size=64"), readable_memory_errors(LANES, "training"):
         jax.numpy.ones((1 << 31, 1 << 15)).block_until_ready()

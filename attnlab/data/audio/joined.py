@@ -7,7 +7,7 @@ import numpy as np
 NONE = -1  # the piece of a frame that belongs to no recording: a gap or padding
 
 
-class Strings:
+class Utterances:
     """Joins recordings to strings, with silence around them.
 
     There are as many strings as recordings, and each recording occurs `digits` times. All orders are random, so that

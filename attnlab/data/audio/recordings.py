@@ -140,7 +140,9 @@ def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[l
     return found, tuple(_notes(path, rate, rates, other))
 
 
-def asked(path: str, classes: Sequence[str], rate: int, least: int = 2) -> tuple[list[Recording], tuple[str, ...]]:
+def read_for_scoring(
+    path: str, classes: Sequence[str], rate: int, least: int = 2
+) -> tuple[list[Recording], tuple[str, ...]]:
     """Reads the wav files in a folder for inference, with their classes or without.
 
     The files have no classes if the folder has no subfolders, and no name begins with one of `classes` and an

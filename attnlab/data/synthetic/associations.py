@@ -45,7 +45,7 @@ def latest(keys: np.ndarray, values: np.ndarray, symbols: int) -> tuple[np.ndarr
     return np.where(has_value, found, 0).astype(np.int32), has_value
 
 
-def asked(random: np.random.Generator, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def draw_queries(random: np.random.Generator, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Draws one query per sequence: the key at a uniformly random position.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from attnlab.data.text.codec import Tokenizer, TokenizerSpec, non_empty, normalize
+from attnlab.data.text.tokenizer import Tokenizer, TokenizerSpec, non_empty, normalize
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 
 
@@ -54,7 +54,7 @@ class Bpe(TokenizerSpec):
         if RESERVED + len(symbols) > self.size:
             least = f"{RESERVED + len(symbols)}, for {len(symbols)} characters and {RESERVED} reserved ids"
             raise ValueError(f"size={self.size} must be at least {least}")
-        return BpeCodec(self, Vocabulary(symbols), tuple(map(tuple, learned["merges"])))
+        return BpeTokenizer(self, Vocabulary(symbols), tuple(map(tuple, learned["merges"])))
 
     def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer with this vocabulary and the merges in `content`.
@@ -69,11 +69,11 @@ class Bpe(TokenizerSpec):
             pair = isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge)
             if not pair or not {*merge, "".join(merge)} <= symbols:
                 raise ValueError(f"merge {n}, {merge!r}, is not a pair of symbols that joins to a symbol")
-        return BpeCodec(self, vocabulary, tuple(map(tuple, merges)))
+        return BpeTokenizer(self, vocabulary, tuple(map(tuple, merges)))
 
 
 @dataclass(frozen=True)
-class BpeCodec(Tokenizer):
+class BpeTokenizer(Tokenizer):
     """The tokenizer of `Bpe`.
 
     `encode` puts a space before the text, so that its first word is encoded like every other word. `decode` removes

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from attnlab.data.io.files import DataError
-from attnlab.data.text.codec import Tokenizer, TokenizerSpec, non_empty, normalize
 from attnlab.data.text.example import Symbols
+from attnlab.data.text.tokenizer import Tokenizer, TokenizerSpec, non_empty, normalize
 from attnlab.data.text.vocabulary import Vocabulary
 
 BYTES = tuple(chr(n) if 32 <= n < 127 else f"0x{n:02x}" for n in range(256))
@@ -27,11 +27,11 @@ class Listed(TokenizerSpec):
 
     def fit(self, sentences: Iterable[str]) -> Tokenizer:
         """Returns the tokenizer of all symbols that occur, in the order of their code points."""
-        return ListCodec(self, Vocabulary.of(map(self.cut, non_empty(sentences))))
+        return ListTokenizer(self, Vocabulary.of(map(self.cut, non_empty(sentences))))
 
     def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer with this vocabulary."""
-        return ListCodec(self, vocabulary)
+        return ListTokenizer(self, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Bytes(Listed):
 
     def fit(self, sentences: Iterable[str] = ()) -> Tokenizer:
         """Returns the tokenizer of all 256 bytes. Nothing is learned from `sentences`."""
-        return ListCodec(self, Vocabulary(BYTES))
+        return ListTokenizer(self, Vocabulary(BYTES))
 
     def restored(self, vocabulary: Vocabulary, content: Mapping[str, object]) -> Tokenizer:
         """Returns the tokenizer; raises ValueError if the vocabulary is not the 256 bytes."""
@@ -102,7 +102,7 @@ class Bytes(Listed):
 
 
 @dataclass(frozen=True)
-class ListCodec(Tokenizer):
+class ListTokenizer(Tokenizer):
     """The tokenizer of any `Listed` configuration."""
 
     units: Listed

@@ -48,7 +48,7 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
     return reading.corpus("pairs")
 
 
-def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
+def read_for_scoring(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
     """Reads pairs for inference: as `pairs` and merged, or sources only if the file contains no tab.
 
     Args:

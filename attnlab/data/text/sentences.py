@@ -109,7 +109,7 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
     return reading.corpus("sentences")
 
 
-def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding: str = "utf-8") -> Corpus:
+def read_for_scoring(path: str, classes: Collection[str], limit: Limit = Limit(), encoding: str = "utf-8") -> Corpus:
     """Reads sentences for inference, with their classes as `corpus` reads them, or without.
 
     If no line contains a tab, and no line begins with one of the classes, every line is a sentence without a class.

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text.bpe import Bpe
-from attnlab.data.text.codec import Tokenizer, TokenizerSpec
 from attnlab.data.text.listed import Bytes, Characters, Words
+from attnlab.data.text.tokenizer import Tokenizer, TokenizerSpec
 from attnlab.data.text.vocabulary import Vocabulary
 from attnlab.registry import Registry
 

@@ -27,7 +27,7 @@ def examples(words: Words) -> list[Example]:
     return shuffled(Example(word, tuple(pronunciations)) for word, pronunciations in words.items())
 
 
-def asked(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]:
+def read_for_scoring(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]:
     """Reads a file of words for inference, with their pronunciations or without.
 
     If every line is one word, the examples have no targets. Otherwise the file is read as by `read_user_file`.

@@ -33,20 +33,20 @@ def result(
 ) -> dict[str, Any]:
     """Build the content of `result.json`.
 
-    `statistics.choose` chooses one of several learning rates by the headline metric on validation. The intervals of the
-    headline metric and of its parts ("exact_match.de") account for this choice. The intervals of other metrics do not,
+    `statistics.choose` chooses one of several learning rates by the primary metric on validation. The intervals of the
+    primary metric and of its parts ("exact_match.de") account for this choice. The intervals of other metrics do not,
     because it is not known in which direction they are good. Lanes that diverged are listed and never averaged. A
     metric that is not finite for some seed has its values and no mean.
 
     Args:
         experiment: the experiment.
-        problem: its data, with the name and direction of the headline metric.
+        problem: its data, with the name and direction of the primary metric.
         fitted: the trained lanes.
         valid: the metrics of every lane on validation, or None if there is only one learning rate.
         test: the metrics of every lane on test.
-        examples: the number of test examples of which the headline is a share, or None if it is not a share.
+        examples: the number of test examples of which the primary metric is a fraction, or None if it is no fraction.
         costs: "parameters", "flops" and "state_bytes" of the variant.
-        losses: the losses of all lanes on validation, if rates share the best headline (`rates_are_tied`).
+        losses: the losses of all lanes on validation, if rates share the best primary metric (`rates_are_tied`).
         last: the metrics of the last models on test, if other models were tested.
 
     Returns:
@@ -111,11 +111,11 @@ def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
 
 
 def rates_are_tied(experiment: Experiment, problem: TaskData, fitted: Fitted, valid: Scores | None) -> bool:
-    """Return whether several learning rates share the best headline on validation, so that losses must decide.
+    """Return whether several learning rates share the best primary metric on validation, so that losses must decide.
 
     Args:
         experiment: the experiment.
-        problem: its data, with the name and direction of the headline metric.
+        problem: its data, with the name and direction of the primary metric.
         fitted: the trained lanes.
         valid: the metrics of every lane on validation, or None if there is only one learning rate.
     """
@@ -130,7 +130,7 @@ def _by_rate(
     alive: np.ndarray,
     losses: list[float] | None = None,
 ) -> list[dict]:
-    """Return the headline metric and losses on validation per rate, in order of seeds, None for diverged lanes."""
+    """Return the primary metric and losses on validation per rate, in order of seeds, None for diverged lanes."""
     if valid is None:
         return []
     columns = {"values": [scores[problem.metric.name] for scores in valid]} | (

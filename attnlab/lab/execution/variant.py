@@ -28,7 +28,7 @@ from attnlab.lab.study.user_code import codes, places
 from attnlab.storage.json_file import folder_errors, sweep
 from attnlab.storage.lock import LockedError, locked
 from attnlab.system.environment import environment
-from attnlab.system.signals import located, reached
+from attnlab.system.signals import reached, set_location
 from attnlab.training.averaging import tested_model
 from attnlab.training.checkpoints import Checkpoints, Keep
 from attnlab.training.loop import Fitted, fit
@@ -58,7 +58,7 @@ def run_in_order(
         if plan.done is not None and not plan.folder.artifacts_pending.exists():
             continue
         try:
-            with located(partial(_reached, plan)), reserved(shared, plan):
+            with set_location(partial(_reached, plan)), reserved(shared, plan):
                 run_variant(plan, plans, command, progress, workers)
         except Exception as error:
             if workers > 1 and isinstance(error, LockedError):

@@ -1,4 +1,4 @@
-"""The program of a worker process that trains a study. It reads its orders from standard input (`orders.py`)."""
+"""The program of a worker process that trains a study. It reads its input from standard input (`worker_input.py`)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from attnlab.lab.execution.orders import Orders
+    from attnlab.lab.execution.worker_input import WorkerInput
     from attnlab.training.progress import Progress
 
 
-def work(orders: Orders, progress: Progress) -> tuple[str, int] | None:
+def work(given: WorkerInput, progress: Progress) -> tuple[str, int] | None:
     """Train the variants (`run_in_order`).
 
     Args:
-        orders: the orders.
+        given: the input.
         progress: the `Progress` listener.
 
     Returns:
@@ -26,7 +26,7 @@ def work(orders: Orders, progress: Progress) -> tuple[str, int] | None:
     """
     import jax
 
-    for name, value in orders["jax"].items():
+    for name, value in given["jax"].items():
         jax.config.update(name, value)
     from attnlab.console.errors import explain
     from attnlab.lab.execution.variant import run_in_order
@@ -35,15 +35,15 @@ def work(orders: Orders, progress: Progress) -> tuple[str, int] | None:
     from attnlab.lab.study.load import load_code
     from attnlab.lab.study.study import Study
 
-    for file in orders["sources"]:
+    for file in given["sources"]:
         load_code(file)  # adds its own entries to the registries
-    experiments = {name: serialize.read(written) for name, written in orders["experiments"].items()}
+    experiments = {name: serialize.read(written) for name, written in given["experiments"].items()}
     study = Study(
-        next(iter(experiments.values())), name=orders["name"], question=orders["question"], match=orders["match"],
-        budget=orders["budget"],
+        next(iter(experiments.values())), name=given["name"], question=given["question"], match=given["match"],
+        budget=given["budget"],
     )  # fmt: skip
-    found = plans(study, experiments, Path(orders["home"]), {}, quick=orders["quick"])
-    failed = run_in_order(found, orders["command"], progress, orders["workers"], Path(orders["shared"]))
+    found = plans(study, experiments, Path(given["home"]), {}, quick=given["quick"])
+    failed = run_in_order(found, given["command"], progress, given["workers"], Path(given["shared"]))
     return explain(failed) if failed else None
 
 
@@ -53,10 +53,10 @@ def main() -> int:
         os.sched_setaffinity(0, cores)
     from attnlab.console.errors import explain
     from attnlab.lab.execution.log_lines import Plain
-    from attnlab.system.signals import TRAINED, Interrupted, raised
+    from attnlab.system.signals import TRAINED, Interrupted, raise_on_signal
 
     try:
-        with raised(TRAINED, (progress := Plain()).note):
+        with raise_on_signal(TRAINED, (progress := Plain()).note):
             refused = work(json.load(sys.stdin), progress)
     except (Exception, Interrupted) as error:
         refused = explain(error)
@@ -73,8 +73,8 @@ if __name__ == "__main__":
     from functools import partial
 
     from attnlab.system import streams
-    from attnlab.system.signals import end
+    from attnlab.system.signals import exit_process
 
     # If nobody reads its output, the process that started it has gone. Then save and stop.
     streams.prepare(partial(os.kill, os.getpid(), signal.SIGTERM))
-    end(main())
+    exit_process(main())

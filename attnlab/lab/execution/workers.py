@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attnlab.lab.execution.orders import orders
+from attnlab.lab.execution.worker_input import worker_input
 from attnlab.lab.planning.plan import Plan
 from attnlab.storage.json_file import dumps
 from attnlab.system.cores import cores
@@ -32,7 +32,7 @@ class WorkerError(Exception):
         self.exit_code, self.is_stop = code, code - 128 in NUMBERS
 
 
-def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Progress) -> None:
+def run_workers(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Progress) -> None:
     """Train the unfinished variants of a study in several processes.
 
     Each process gets a share of the cores and reads the experiments as JSON. It first executes the experiment files
@@ -57,7 +57,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     lines: queue.Queue[str | None] = queue.Queue()
     allocate_on_demand()
     with TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as shared:
-        written = dumps(orders(plans, workers, home, shared, command))
+        written = dumps(worker_input(plans, workers, home, shared, command))
         running = [_Worker(written, cores, lines) for cores in _shares(workers)]
         with _signals(running):
             ended, failures = 0, []
@@ -87,7 +87,7 @@ def _called(number: int) -> str:
 class _Worker:
     """A process, and a thread that puts its output into the queue `lines`, then None when it has ended."""
 
-    def __init__(self, orders: str, cores: set[int], lines: queue.Queue):
+    def __init__(self, json_input: str, cores: set[int], lines: queue.Queue):
         self.last = "a worker process ended without a message"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "attnlab.lab.execution.worker", *map(str, sorted(cores))],
@@ -98,7 +98,7 @@ class _Worker:
             # mean to stop at once.
             start_new_session=True,
         )  # fmt: skip
-        threading.Thread(target=self._listen, args=(orders, lines), daemon=True).start()
+        threading.Thread(target=self._listen, args=(json_input, lines), daemon=True).start()
 
     @property
     def code(self) -> int:
@@ -106,14 +106,14 @@ class _Worker:
         code = self.process.returncode
         return 128 - code if code < 0 else code
 
-    def _listen(self, orders: str, lines: queue.Queue) -> None:
+    def _listen(self, json_input: str, lines: queue.Queue) -> None:
         commands, messages = self.process.stdin, self.process.stderr
         assert commands is not None
         assert messages is not None
         try:
             # A process that ended before it had read everything reports the reason itself.
             with suppress(BrokenPipeError), commands:
-                commands.write(orders)
+                commands.write(json_input)
             with messages:
                 for line in messages:
                     self.last = line.rstrip().removeprefix("attnlab: ").removeprefix("error: ") or self.last

@@ -3,10 +3,10 @@
 The columns, which the first row names, are:
 
 - `variant`.
-- `state`: finished, failed (the headline metric is not a finite number), diverged, or the progress of an unfinished
+- `state`: finished, failed (the primary metric is not a finite number), diverged, or the progress of an unfinished
   run.
 - `seed` and `learning_rate`.
-- The metrics on the test set, the headline metrics first.
+- The metrics on the test set, the primary metrics first.
 - The costs of the variant, the same in each of its rows: `parameters`, `flops` (of a training step of one lane),
   `steps`, `training_flops` (of one lane), `state_bytes`, `memory_bytes` (of one call of several steps, estimated by
   the compiler), `peak_memory` (bytes of the process), `seconds` (of training all lanes together), `seconds_per_step`.
@@ -33,8 +33,8 @@ TIMES = ("seconds", "seconds_per_step")
 
 def csv_text(found: Sequence[Outcome]) -> str:
     """Return the contents of `table.csv` for the variants of a study."""
-    headline = dict.fromkeys(outcome.metric for outcome in found if outcome.result)
-    metrics = list(headline | dict.fromkeys(metric for outcome in found for metric in outcome.metrics))
+    primary = dict.fromkeys(outcome.metric for outcome in found if outcome.result)
+    metrics = list(primary | dict.fromkeys(metric for outcome in found for metric in outcome.metrics))
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
     heads = ("variant", "state", "seed", "learning_rate", *metrics, *COSTS, *TIMES)
@@ -55,7 +55,7 @@ def _lanes(outcome: Outcome, metrics: list[str]) -> Iterator[list[str]]:
     by_seed = [outcome.values(metric) for metric in metrics]
     for seed in outcome.alive_seeds():
         values = [_number(values.get(seed)) for values in by_seed]
-        failed = outcome.headline is None or outcome.values(outcome.metric).get(seed) is None
+        failed = outcome.primary is None or outcome.values(outcome.metric).get(seed) is None
         yield [variant, "failed" if failed else "finished", _number(seed), rate, *values]
     for lane in outcome.lost_lanes():
         yield [variant, "diverged", _number(lane.get("seed")), rate, *empty]

@@ -28,9 +28,9 @@ def groups(found: list[Outcome]) -> Markup | None:
                 wholes.setdefault(whole, outcome.declared(whole))
     if not wholes:
         return None
-    headlines = {outcome.metric for outcome in finished}
-    order = sorted(wholes.values(), key=lambda metric: metric.name not in headlines)
-    blocks = [_groups(finished, metric, first=metric.name in headlines or n == 0) for n, metric in enumerate(order)]
+    primaries = {outcome.metric for outcome in finished}
+    order = sorted(wholes.values(), key=lambda metric: metric.name not in primaries)
+    blocks = [_groups(finished, metric, first=metric.name in primaries or n == 0) for n, metric in enumerate(order)]
     return section("By group", tag("ul", [_dot(o) for o in finished], class_="legend"), blocks)
 
 

@@ -1,4 +1,4 @@
-"""The page of an inspection: every map with its figures, and the figures through training."""
+"""The page of an inspection: every map with its statistics, and the statistics through training."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def page(found: dict[str, Any], text: str, run: str) -> str:
     )
     grids = attentions(found)
     maps = [_attention(kind, each, grids[kind]) for kind, each in found["attentions"].items()]
-    figures = [section(_sentence(grid.title), *_table(grid)) for grid in [*training(found), *distance(found)]]
-    return document(f"inspect {run} · {text}", header, *maps, *figures)
+    statistics = [section(_sentence(grid.title), *_table(grid)) for grid in [*training(found), *distance(found)]]
+    return document(f"inspect {run} · {text}", header, *maps, *statistics)
 
 
 def _explained(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Explain the figures that not every attention has."""
+    """Explain the statistics that not every attention has."""
     listed = list(attentions)
     if not all(one["softmax"] for one in listed):
         yield APART
@@ -74,7 +74,7 @@ def _explained(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _attention(kind: str, seen: dict[str, Any], grid: FigureTable) -> Markup:
-    """Show all maps of one attention: the last layer large, every layer and head with its figures, and their table."""
+    """Show all maps of one attention: the last layer large, every head with its statistics, and their table."""
     layers, label = np.asarray(seen["layers"], float), f"{kind} attention, last layer, mean over heads"
     longest = max(layers.shape[-2:])
     cut = f" Only the first {heatmap.LONGEST} of {longest} positions are drawn." if longest > heatmap.LONGEST else ""
@@ -85,20 +85,23 @@ def _attention(kind: str, seen: dict[str, Any], grid: FigureTable) -> Markup:
         tag("p", note, class_="quiet"),
         heatmap.ramp(),
         tag("figure", scroll(large, label), class_="map-figure"),
-        [_layer(kind, n, heads, seen["figures"][n - 1]) for n, heads in enumerate(layers, start=1)],
+        [_layer(kind, n, heads, seen["statistics"][n - 1]) for n, heads in enumerate(layers, start=1)],
         tag("div", *_table(grid), class_="map-figure"),
     )
 
 
-def _layer(kind: str, n: int, heads: np.ndarray, figures: list[dict[str, Any]]) -> Markup:
+def _layer(kind: str, n: int, heads: np.ndarray, statistics: list[dict[str, Any]]) -> Markup:
     """Show the maps `[H T S]` of a layer next to each other."""
     drawn = [
         tag(
             "figure",
-            tag("figcaption", f"head {h} · rank {small(one['rank'])}, entropy {percent(one['share'])}"),
+            tag(
+                "figcaption",
+                f"head {h} · rank {small(one['rank'])}, relative entropy {percent(one['relative_entropy'])}",
+            ),
             heatmap.small(weights, f"{kind} attention of layer {n}, head {h}"),
         )
-        for h, (weights, one) in enumerate(zip(heads, figures, strict=True), start=1)
+        for h, (weights, one) in enumerate(zip(heads, statistics, strict=True), start=1)
     ]
     maps = tag("div", drawn, class_="heads", style=f"--heads:{min(len(drawn), 5)}")
     return tag("div", tag("h3", f"Layer {n}"), maps, class_="map-figure")

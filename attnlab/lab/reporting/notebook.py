@@ -51,13 +51,13 @@ def table(folder: Path) -> Inline:
 
 
 def verdicts(folder: Path) -> Inline:
-    """Return the answer in words, with a plot of the headline metric."""
+    """Return the answer in words, with a plot of the primary metric."""
     found = sections.findings(outcomes(folder))
     return _inline(folder, found, _words(found))
 
 
 def curves(folder: Path) -> Inline:
-    """Return the curves of the loss and of the headline metric on validation."""
+    """Return the curves of the loss and of the primary metric on validation."""
     found = sections.learning(outcomes(folder))
     return _inline(folder, found, "learning curves" if found else "no learning curves, because no run has finished")
 

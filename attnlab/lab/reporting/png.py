@@ -23,11 +23,11 @@ PIXELS = 160  # pixels per inch
 
 
 def answer(found: Sequence[Outcome]) -> bytes | None:
-    """Draw the headline metric of each variant: its seeds, their mean and its interval. None if nothing is sound.
+    """Draw the primary metric of each variant: its seeds, their mean and its interval. None if nothing is sound.
 
     Variants with the same metric share an axis. The metrics are drawn below each other.
     """
-    groups = by_metric(outcome for outcome in found if outcome.headline is not None and outcome.headline.sound)
+    groups = by_metric(outcome for outcome in found if outcome.primary is not None and outcome.primary.sound)
     if not groups:
         return None
     tall = [1.1 + 0.32 * len(rows) for rows in groups.values()]
@@ -75,7 +75,7 @@ def _strips(axes: Axes, metric: Metric, rows: Sequence[Outcome]) -> None:
 
 
 def _strip(axes: Axes, y: float, outcome: Outcome, metric: Metric) -> None:
-    estimate, color = outcome.headline, PAINT.variants[outcome.order % 8]
+    estimate, color = outcome.primary, PAINT.variants[outcome.order % 8]
     if estimate is None or estimate.mean is None:
         return
     if estimate.shown_interval is not None:

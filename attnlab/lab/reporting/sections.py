@@ -43,8 +43,8 @@ def opening(found: list[Outcome], study: str) -> Markup:
 
 
 def findings(found: list[Outcome]) -> Markup:
-    """Return the answer in words, with a plot of each headline metric."""
-    sound = by_metric(o for o in found if o.headline is not None and o.headline.sound)
+    """Return the answer in words, with a plot of each primary metric."""
+    sound = by_metric(o for o in found if o.primary is not None and o.primary.sound)
     plots = [_strips(metric, some) for metric, some in sound.items()]
     compared = comparison(found)
     sentences = [tag("p", sentence) for sentence in verdict(found, compared)]
@@ -79,7 +79,7 @@ def findings(found: list[Outcome]) -> Markup:
 
 
 def numbers(found: list[Outcome]) -> Markup:
-    """Return the results and their costs, with a table for each headline metric."""
+    """Return the results and their costs, with a table for each primary metric."""
     tables = sheets(found)
     parts = [
         (tag("h3", sheet.title), _table(sheet, f"Results, {sheet.title}"))
@@ -87,7 +87,7 @@ def numbers(found: list[Outcome]) -> Markup:
         else _table(sheet, "Results")
         for sheet in tables
     ]
-    chosen = sorted({outcome.headline_metric.title for outcome in found if outcome.tried_rates() > 1})
+    chosen = sorted({outcome.primary_metric.title for outcome in found if outcome.tried_rates() > 1})
     notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
     remarks = [(o.name, line(o.result or {})) for o in found for line in (tie, model_line)]
     lines = [tag("p", name(variant), f": {line}.", class_="quiet") for variant, line in remarks if line]
@@ -108,7 +108,7 @@ CHOSEN = (
 
 
 def learning(found: list[Outcome]) -> Markup | None:
-    """Return the curves of the loss and of each headline metric on validation."""
+    """Return the curves of the loss and of each primary metric on validation."""
     drawn = curves(found)
     if not drawn:
         return None
@@ -124,10 +124,10 @@ def curves(found: list[Outcome]) -> list[tuple[Metric, str, list[Curve]]]:
     groups = by_metric(outcome for outcome in found if outcome.result is not None)
     drawn = []
     for metric, finished in groups.items():
-        headline = f" (headline metric: {metric.title})" if len(groups) > 1 else ""
+        primary = f" (primary metric: {metric.title})" if len(groups) > 1 else ""
         loss = finished[0].declared("loss")
         for key, shown, words in (
-            ("loss", loss, f"training loss{headline}"),
+            ("loss", loss, f"training loss{primary}"),
             (f"valid.{metric.name}", metric, f"{metric.title} on validation"),
         ):
             some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
@@ -142,7 +142,7 @@ def other_files(files: Sequence[str]) -> Markup:
 
 
 def _strips(metric: Metric, some: Sequence[Outcome]) -> Markup:
-    rows = [(name(o.name), [Mark(o.headline, o.order, o.name)]) for o in some if o.headline is not None]
+    rows = [(name(o.name), [Mark(o.primary, o.order, o.name)]) for o in some if o.primary is not None]
     caption = _caption(metric, [mark.estimate for _, marks in rows for mark in marks])
     return tag("figure", caption, strips(metric, rows, seeds=True))
 

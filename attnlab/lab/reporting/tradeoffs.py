@@ -1,4 +1,4 @@
-"""The section of the page that plots the headline metric over costs: learning rate, state, time and FLOPs."""
+"""The section of the page that plots the primary metric over costs: learning rate, state, time and FLOPs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIMES = ((3600, "h"), (60, "min"), (1, "s"))
 def tradeoffs(found: Sequence[Outcome]) -> Markup | None:
     """Plot the metric over each cost of several variants, and over the learning rates if several were trained.
 
-    Each headline metric has its own figures.
+    Each primary metric has its own figures.
     """
     groups = by_metric(outcome for outcome in found if outcome.result is not None)
     figures = join(*(_of(finished) for finished in groups.values()))
@@ -31,7 +31,7 @@ def tradeoffs(found: Sequence[Outcome]) -> Markup | None:
 
 
 def _of(finished: Sequence[Outcome]) -> Markup:
-    """Return the figures of the variants that share a headline metric."""
+    """Return the figures of the variants that share a primary metric."""
     unit, seconds = _time(finished)
     figures = [
         _cost(finished, "decoding state", _state, lambda x: large(x, "B")),
@@ -46,13 +46,13 @@ def _cost(
     finished: Sequence[Outcome], words: str, of: Callable[[Outcome], float | None], write: Callable[[float], str]
 ) -> Markup | None:
     """Plot the test metric over a cost. Finished variants without the metric or the cost are listed below."""
-    sound = [outcome for outcome in finished if outcome.headline is not None and outcome.headline.sound]
+    sound = [outcome for outcome in finished if outcome.primary is not None and outcome.primary.sound]
     costs = {outcome.name: of(outcome) or 0.0 for outcome in sound}
     shown = [outcome for outcome in sound if costs[outcome.name] > 0]
     if len(shown) < 2:
         return None
-    metric = shown[0].headline_metric
-    points = {o.name: Point(costs[o.name], o.headline, len(o.lost_lanes())) for o in shown if o.headline}
+    metric = shown[0].primary_metric
+    points = {o.name: Point(costs[o.name], o.primary, len(o.lost_lanes())) for o in shown if o.primary}
     series = [Series(o.name, o.order, (points[o.name],)) for o in shown]
     absent = [outcome.name for outcome in finished if outcome not in shown]
     crosses = (
@@ -72,7 +72,7 @@ def _rates(finished: Sequence[Outcome]) -> Markup | None:
     series = [Series(o.name, o.order, tuple(_rate(o, rate) for rate in o.rates)) for o in several]
     if not any(one.sound for one in series):
         return None
-    metric = several[0].headline_metric
+    metric = several[0].primary_metric
     label = f"{metric.title} against learning rate for "
     drawn = panels(metric, series, lambda x: f"{x:g}", label)
     figures = [

@@ -1,4 +1,4 @@
-"""The verdicts of a study as sentences: each headline metric with its interval, compared with the reference."""
+"""The verdicts of a study as sentences: each primary metric with its interval, compared with the reference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _of(leader: Outcome, found: Sequence[Outcome], compared: Comparison) -> list
     for word, (one, several, end) in _SUMS.items():
         names = [outcome.name for outcome in found if outcome.name in members and compared.word(outcome) == word]
         if names:
-            margin = leader.headline_metric.format_size(compared.margin or 0.0)
+            margin = leader.primary_metric.format_size(compared.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
     if lost := [outcome for outcome in found if outcome.lost_lanes() and outcome.name in (leader.name, *members)]:
@@ -106,8 +106,8 @@ def basis(compared: Comparison) -> Markup | None:
 
 
 def reading(outcome: Outcome) -> Markup:
-    """Report a headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
-    metric, estimate = outcome.headline_metric, outcome.headline
+    """Report a primary metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
+    metric, estimate = outcome.primary_metric, outcome.primary
     if estimate is None:
         reason = "every seed diverged" if outcome.lost_lanes() else "it was not measured"
         return join(name(outcome.name), f" has no {metric.title}: {reason}.")
@@ -133,7 +133,7 @@ def against(outcome: Outcome, compared: Comparison) -> Markup | None:
     found = compared.verdicts.get(outcome.name)
     if found is None:
         return None
-    metric, reference = outcome.headline_metric, name(leader.name)
+    metric, reference = outcome.primary_metric, name(leader.name)
     opening = {
         "better": join(tag("b", "Better"), " than ", reference),
         "worse": join(tag("b", "Worse"), " than ", reference),
@@ -180,14 +180,15 @@ def _reach(metric: Metric, found: Verdict, compared: Comparison) -> str:
         return " These seeds show no spread, but other seeds may."
     if found.verdict != "unclear":
         return ""
-    if found.jump and not found.low <= 0 <= found.high:
+    if found.bimodal_gap and not found.low <= 0 <= found.high:
         return (
             " The interval uses only the spread of these pairs. But the seeds of another variant form two clusters "
-            f"{metric.format_size(found.jump)} apart, so this difference over {found.seeds} pairs may be chance. "
-            f"Ruling out chance takes {count(found.agreeing)} pairs that agree."
+            f"{metric.format_size(found.bimodal_gap)} apart, so this difference over {found.seeds} pairs may be chance."
+            f" Ruling out chance takes {count(found.min_pairs_if_bimodal)} pairs that agree."
         )
-    could = f" Such a study has {POWER:.0%} power to detect a true difference of {metric.format_size(found.smallest)}"
-    if found.smallest > metric.width:
+    detectable = found.minimum_detectable_difference
+    could = f" Such a study has {POWER:.0%} power to detect a true difference of {metric.format_size(detectable)}"
+    if detectable > metric.width:
         could = " So few seeds cannot reliably detect any difference"
     takes = {"detecting the observed difference": found.seeds_for_difference}
     if compared.margin is not None:

@@ -56,23 +56,23 @@ class AllPairs:
 
 def all_pairs(
     ordered: Sequence[Outcome],
-    asked: Mapping[str, str],
+    task_of: Mapping[str, str],
     margin: float | None,
     refusal: Callable[[Outcome, Outcome], str],
 ) -> AllPairs:
-    """Compare every finished variant with every other of the same task by the headline metric.
+    """Compare every finished variant with every other of the same task by the primary metric.
 
     Args:
         ordered: The variants in the study's order.
-        asked: A key of the task of each variant, by name.
+        task_of: A key of the task of each variant, by name.
         margin: The largest difference that counts as the same, or None.
         refusal: Returns why two variants are not compared, or "".
     """
     found: dict[str, list[Outcome]] = {}
     for outcome in ordered:
-        found.setdefault(asked[outcome.name], []).append(outcome)
+        found.setdefault(task_of[outcome.name], []).append(outcome)
     both = [(later, earlier) for group in found.values() for earlier, later in combinations(group, 2)]
-    values, tried, higher, steps, kinds = {}, {}, {}, {}, {}
+    values, tried, higher, metric_steps, kinds = {}, {}, {}, {}, {}
     refused, alone, pending = {}, {}, []
     for later, earlier in both:
         pair = later.name, earlier.name
@@ -84,9 +84,11 @@ def all_pairs(
             a, b = later.by_seed(later.metric), earlier.by_seed(earlier.metric)
             values[pair] = tuple({seed: one[seed] for seed in a if seed in b} for one in (a, b))
             tried[pair] = later.tried_rates(), earlier.tried_rates()
-            higher[pair], steps[pair] = later.headline_metric.higher, later.metric_resolution()
+            higher[pair], metric_steps[pair] = later.primary_metric.higher, later.metric_resolution()
             alone[pair] = tuple(sorted({*a} ^ {*b}))
-            kinds[pair] = asked[later.name]
-    judged = verdicts(values, margin, higher=higher, tried=tried, steps=steps, asked=kinds, pending=len(pending))
+            kinds[pair] = task_of[later.name]
+    judged = verdicts(
+        values, margin, higher=higher, tried=tried, metric_steps=metric_steps, task_of=kinds, pending=len(pending)
+    )
     groups = tuple(tuple(one.name for one in group) for group in found.values() if len(group) > 1)
     return AllPairs(groups, judged, refused, alone, tuple(pending))

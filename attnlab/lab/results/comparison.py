@@ -69,7 +69,7 @@ class Comparison:
 
 
 def comparison(found: Sequence[Outcome]) -> Comparison:
-    """Compare every finished variant with its reference by the headline metric.
+    """Compare every finished variant with its reference by the primary metric.
 
     The verdicts are corrected for multiple comparisons (Holm's procedure in Shaffer's form). All comparisons that the
     study plans count, so that a verdict does not change when others finish. Only variants of the same task are
@@ -84,8 +84,8 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     margin = number(first.experiment.get("margin")) or 0.0
     margin = margin if margin > 0 else None
     # A variant whose folder does not record its task is assumed to have that of the first.
-    asked = {outcome.name: _asked(outcome) or _asked(ordered[0]) for outcome in ordered}
-    references, named = _references(ordered, asked)
+    task_of = {outcome.name: _task_of(outcome) or _task_of(ordered[0]) for outcome in ordered}
+    references, named = _references(ordered, task_of)
     by_name = {outcome.name: outcome for outcome in ordered}
     bare = Comparison(references, is_planned(first), margin, {}, {}, {}, named)
     silent = {
@@ -93,10 +93,10 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         for name, leader in {one.name: one for one in references.values()}.items()
     }
     if any(outcome.experiment.get("all_pairs") is True for outcome in ordered):
-        bare = replace(bare, pairs=all_pairs(ordered, asked, margin, _refused))
+        bare = replace(bare, pairs=all_pairs(ordered, task_of, margin, _refused))
     if all(silent[leader.name] for leader in bare.leaders):
         return replace(bare, silent=silent[bare.leaders[0].name])
-    pairs, tried, higher, steps, refused, alone = {}, {}, {}, {}, {}, {}
+    pairs, tried, higher, metric_steps, refused, alone = {}, {}, {}, {}, {}, {}
     for outcome in found:
         reference = references[outcome.name]
         if outcome.result is None or outcome is reference:
@@ -109,8 +109,8 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         alone[outcome.name] = tuple(sorted({*a, *b} - {*both}))
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
         tried[outcome.name] = outcome.tried_rates(), reference.tried_rates()
-        higher[outcome.name] = outcome.headline_metric.higher
-        steps[outcome.name] = outcome.metric_resolution()
+        higher[outcome.name] = outcome.primary_metric.higher
+        metric_steps[outcome.name] = outcome.metric_resolution()
     pending = tuple(
         name
         for name, reference in references.items()
@@ -119,11 +119,13 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     if bare.pairs is not None:
         judged = {name: bare.pairs.verdicts[name, references[name].name] for name in pairs}
         return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
-    judged = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, asked=asked, pending=len(pending))
+    judged = verdicts(
+        pairs, margin, higher=higher, tried=tried, metric_steps=metric_steps, task_of=task_of, pending=len(pending)
+    )
     return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
 
 
-def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict[str, Outcome], bool]:
+def _references(ordered: Sequence[Outcome], task_of: dict[str, str]) -> tuple[dict[str, Outcome], bool]:
     """Return the reference of each variant, and whether the study names any."""
     names = {
         outcome.name: against for outcome in ordered if isinstance(against := outcome.experiment.get("against"), str)
@@ -135,20 +137,20 @@ def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict
         name, other = outcome.name, names.get(outcome.name)
         if other is not None:
             # If the named reference is missing or has another task, the variant is its own reference.
-            references[name] = by_name[other] if asked.get(other) == asked[name] else outcome
+            references[name] = by_name[other] if task_of.get(other) == task_of[name] else outcome
         else:
-            references[name] = leaders.setdefault(asked[name], outcome)
+            references[name] = leaders.setdefault(task_of[name], outcome)
     return references, bool(names)
 
 
-def _asked(outcome: Outcome) -> str:
+def _task_of(outcome: Outcome) -> str:
     """Return a key of the task, "" if it is unknown. Only variants with the same key are compared."""
     experiment = outcome.experiment.get("experiment")
     task = experiment.get("task") if isinstance(experiment, dict) else None
     # Older folders have no comparable part. The task's name replaces it.
-    asked = outcome.experiment.get("comparable_part") or (task.get("name") if isinstance(task, dict) else None)
+    key = outcome.experiment.get("comparable_part") or (task.get("name") if isinstance(task, dict) else None)
     # A preview is trained for less, so it is not compared with full runs.
-    return json.dumps([asked, bool(outcome.experiment.get("quick"))], sort_keys=True) if asked else ""
+    return json.dumps([key, bool(outcome.experiment.get("quick"))], sort_keys=True) if key else ""
 
 
 def _refused(outcome: Outcome, other: Outcome) -> str:
@@ -167,10 +169,10 @@ def _unpaired(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
     """Return why nothing can be compared with a reference, or ""."""
     if len({outcome.metric for outcome in found if outcome.result is not None}) > 1:
-        return "the finished runs have different headline metrics"
+        return "the finished runs have different primary metrics"
     if reference.result is None:
         return "it has not finished"
-    if reference.headline is None:
+    if reference.primary is None:
         return "it has no value"
     if not reference.by_seed(reference.metric):
         return "some of its values are not finite or have no seed"
@@ -179,7 +181,7 @@ def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
 
 def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
     """Return why two variants share too few seeds."""
-    if outcome.headline is None:
+    if outcome.primary is None:
         return "it has no value"
     if not a:
         return "some of its values are not finite or have no seed"
@@ -191,7 +193,7 @@ def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
 
 def _worst(outcome: Outcome, values: Sequence[float]) -> str:
     """Return why two variants are not compared if every value of both is the worst possible, or ""."""
-    metric = outcome.headline_metric
+    metric = outcome.primary_metric
     if any(value != metric.worst for value in values):
         return ""
     value = metric.format(metric.worst)

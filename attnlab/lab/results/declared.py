@@ -32,7 +32,7 @@ def entries(metrics: Iterable[Metric]) -> dict[str, dict[str, str | float | bool
 def declared(result: Mapping[str, object], name: str) -> Metric:
     """Return the declaration of a metric in a `result.json`.
 
-    A metric that the file does not declare has no unit and no range. Its direction is known for the headline metric.
+    A metric that the file does not declare has no unit and no range. Its direction is known for the primary metric.
 
     Raises:
         ValueError: The declaration is malformed.

@@ -55,7 +55,7 @@ class Rate:
     learning_rate: float
     """The learning rate."""
     estimate: Estimate
-    """The estimate of the headline metric."""
+    """The estimate of the primary metric."""
     diverged: int
     """The number of seeds that diverged."""
 

@@ -55,17 +55,17 @@ class Outcome:
 
     @property
     def metric(self) -> str:
-        """The headline metric, which the task names first. It is empty if the run has not finished."""
+        """The primary metric, which the task names first. It is empty if the run has not finished."""
         return self.result["metric"] if self.result else ""
 
     @property
-    def headline(self) -> Estimate | None:
-        """The estimate of the headline metric."""
+    def primary(self) -> Estimate | None:
+        """The estimate of the primary metric."""
         return self.metrics.get(self.metric) if self.result else None
 
     @property
-    def headline_metric(self) -> Metric:
-        """The declaration of the headline metric. Its name is empty if the run has not finished."""
+    def primary_metric(self) -> Metric:
+        """The declaration of the primary metric. Its name is empty if the run has not finished."""
         return self.declared(self.metric)
 
     def declared(self, name: str) -> Metric:
@@ -105,7 +105,7 @@ class Outcome:
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
     def metric_resolution(self) -> float | None:
-        """Return how much one test example changes the headline metric. None if the number of examples is unknown."""
+        """Return how much one test example changes the primary metric. None if the number of examples is unknown."""
         examples = number((self.result or {}).get("examples"))
         return 1 / examples if examples and examples >= 1 else None
 
@@ -159,7 +159,7 @@ def outcomes(folder: Path) -> list[Outcome]:
         folder: The folder of the study, `OUT/<experiment>`.
 
     Returns:
-        The outcomes. Finished ones come first, grouped by headline metric and sorted from best to worst.
+        The outcomes. Finished ones come first, grouped by primary metric and sorted from best to worst.
 
     Raises:
         FolderError: The folder contains no run, or its study file cannot be read.
@@ -185,7 +185,7 @@ def outcomes(folder: Path) -> list[Outcome]:
 
 
 def by_metric(found: Iterable[Outcome]) -> dict[Metric, list[Outcome]]:
-    """Group the outcomes by headline metric. Values of different metrics share no axis and no column.
+    """Group the outcomes by primary metric. Values of different metrics share no axis and no column.
 
     A group has the declaration of its first finished outcome. Unfinished outcomes have no metric. They join the others
     if these share one metric, otherwise the name of their metric is empty.
@@ -194,7 +194,7 @@ def by_metric(found: Iterable[Outcome]) -> dict[Metric, list[Outcome]]:
     metrics: dict[str, Metric] = {}
     for outcome in found:
         if outcome.result:
-            metrics.setdefault(outcome.metric, outcome.headline_metric)
+            metrics.setdefault(outcome.metric, outcome.primary_metric)
     only = next(iter(metrics.values())) if len(metrics) == 1 else Metric("")
     groups: dict[Metric, list[Outcome]] = {}
     for outcome in found:
@@ -218,10 +218,10 @@ def _is_run(place: Path) -> bool:
 
 
 def _rank(outcome: Outcome) -> tuple[bool, float, str]:
-    estimate = outcome.headline
+    estimate = outcome.primary
     if outcome.result is None or estimate is None or estimate.mean is None:
         return True, 0.0, outcome.name
-    return False, -estimate.mean if outcome.headline_metric.higher else estimate.mean, outcome.name
+    return False, -estimate.mean if outcome.primary_metric.higher else estimate.mean, outcome.name
 
 
 def _outcome(place: Path, study: Path, entry: Record) -> Outcome:

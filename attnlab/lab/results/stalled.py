@@ -1,4 +1,4 @@
-"""Describe lanes that `train.patience` stopped before their headline metric had changed at all."""
+"""Describe lanes that `train.patience` stopped before their primary metric had changed at all."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The table of the variants that share a headline metric."""
+    """The table of the variants that share a primary metric."""
 
     title: str
     """The metric, in words."""
@@ -138,7 +138,7 @@ def _line(cell: Cell) -> str:
 
 
 def sheets(found: list[Outcome]) -> list[Sheet]:
-    """Return the sheets of a study, one for each headline metric. Variants that are not begun are omitted.
+    """Return the sheets of a study, one for each primary metric. Variants that are not begun are omitted.
 
     The first cell of an unfinished variant is its state. If the study has several metrics, unfinished variants are on a
     separate last sheet, because their metric is unknown.
@@ -241,9 +241,9 @@ COSTS: dict[str, Callable[[Outcome], Cell]] = {
 }
 
 
-def _metrics(headline: Metric, found: list[Outcome]) -> list[Metric]:
-    """List the metrics over all examples, the headline first. Metrics of groups have a section of their own."""
-    metrics = {headline.name: headline}
+def _metrics(primary: Metric, found: list[Outcome]) -> list[Metric]:
+    """List the metrics over all examples, the primary metric first. Metrics of groups have a section of their own."""
+    metrics = {primary.name: primary}
     for outcome in found:
         for name in outcome.metrics:
             if "." not in name:
@@ -270,18 +270,18 @@ def _whole(outcome: Outcome) -> bool:
 
 
 def _published(outcome: Outcome) -> Cell:
-    """Format the published value of the headline metric."""
+    """Format the published value of the primary metric."""
     value = outcome.experiment.get("published") if _whole(outcome) else None
-    return Cell(outcome.headline_metric.format(value), "", "" if number(value) is None else repr(value))
+    return Cell(outcome.primary_metric.format(value), "", "" if number(value) is None else repr(value))
 
 
 def _band(outcome: Outcome) -> Cell:
-    """Format the expected range of the headline metric, and whether the mean over seeds is in it."""
-    band, estimate = outcome.experiment.get("band"), outcome.headline
+    """Format the expected range of the primary metric, and whether the mean over seeds is in it."""
+    band, estimate = outcome.experiment.get("band"), outcome.primary
     if not _whole(outcome) or band is None or not is_band(band):
         return Cell(NONE)
     least, most = band
-    ends = [outcome.headline_metric.format(end) for end in (least, most) if end is not None]
+    ends = [outcome.primary_metric.format(end) for end in (least, most) if end is not None]
     words = " to ".join(ends) if len(ends) == 2 else f"{'≥' if most is None else '≤'} {ends[0]}"
     mean = estimate.mean if estimate is not None and estimate.sound else math.nan
     inside = (least is None or mean >= least) and (most is None or mean <= most)

@@ -1,4 +1,4 @@
-"""Describe the choice among learning rates that share the best headline metric on validation."""
+"""Describe the choice among learning rates that share the best primary metric on validation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.lab.statistics import leaders, lowest
 
 
 def tie(result: Record) -> str:
-    """Return a sentence if several learning rates of a `result.json` share the best headline metric, else "".
+    """Return a sentence if several learning rates of a `result.json` share the best primary metric, else "".
 
     The sentence names the rates and how one was chosen: by the validation loss. The first rate is chosen in records
     without losses, or if the losses are equal too.

@@ -3,7 +3,7 @@
 from attnlab.lab.statistics.intervals import Summary, difference, interval, summaries, summary
 from attnlab.lab.statistics.learning_rates import Choice, choose, leaders, lowest
 from attnlab.lab.statistics.multiplicity import holm, verdicts
-from attnlab.lab.statistics.power import POWER, needed, power, smallest
+from attnlab.lab.statistics.power import POWER, minimum_detectable_difference, power, required_seeds
 from attnlab.lab.statistics.samples import tied
 from attnlab.lab.statistics.verdict import Verdict, Word, compare
 
@@ -20,9 +20,9 @@ __all__ = [
     "interval",
     "leaders",
     "lowest",
-    "needed",
+    "minimum_detectable_difference",
     "power",
-    "smallest",
+    "required_seeds",
     "summaries",
     "summary",
     "tied",

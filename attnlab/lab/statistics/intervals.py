@@ -38,16 +38,23 @@ def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool =
     (-0.4841, 4.4841)
     """
     array = checked(values)
-    return around(array.size, mean(array), spread(array), level, *(tried, 1) if higher else (1, tried))
+    return t_interval(array.size, mean(array), spread(array), level, *(tried, 1) if higher else (1, tried))
 
 
 class Summary(TypedDict):
-    """A metric over seeds, as `result.json` holds it."""
+    """A metric over seeds, as `result.json` holds it.
+
+    `mean`, `low` and `high` are None if a value is not finite.
+    """
 
     mean: float | None
+    """The mean over seeds."""
     low: float | None
+    """The lower end of the 95% interval of the mean. None for one seed."""
     high: float | None
+    """The upper end of the 95% interval of the mean. None for one seed."""
     values: list[float]
+    """The values, one per seed."""
 
 
 def summary(values: Values, tried: int = 1, higher: bool = True) -> Summary:
@@ -69,15 +76,15 @@ def summary(values: Values, tried: int = 1, higher: bool = True) -> Summary:
     return {"mean": mean(array), "low": low, "high": high, "values": array.tolist()}
 
 
-def summaries(scores: Sequence[dict[str, float]], headline: str, higher: bool, contenders: int) -> dict[str, Summary]:
+def summaries(scores: Sequence[dict[str, float]], primary: str, higher: bool, tried: int) -> dict[str, Summary]:
     """Summarise every metric over seeds with `summary`.
 
     Args:
         scores: the metrics of each seed, by name.
-        headline: the metric that chose the learning rate. The intervals of its parts
+        primary: the metric that chose the learning rate. The intervals of its parts
             ("exact_match.de") are corrected for this choice too.
-        higher: whether a higher headline is better.
-        contenders: how many learning rates the choice was made from.
+        higher: whether a higher value of it is better.
+        tried: how many learning rates the choice was made from.
 
     Returns:
         For each metric {"mean", "low", "high", "values"}. If a metric is not finite for some seed, all but "values"
@@ -88,7 +95,7 @@ def summaries(scores: Sequence[dict[str, float]], headline: str, higher: bool, c
         values = [each[name] for each in scores]
         if not all(map(math.isfinite, values)):
             return {"mean": None, "low": None, "high": None, "values": values}
-        return summary(values, contenders if f"{name}.".startswith(f"{headline}.") else 1, higher)
+        return summary(values, tried if f"{name}.".startswith(f"{primary}.") else 1, higher)
 
     return {name: one(name) for name in scores[0]} if scores else {}
 
@@ -111,10 +118,10 @@ def difference(a: BySeed, b: BySeed, level: float = 0.95) -> tuple[float, float,
     """
     array = paired(a, b)
     centre = mean(array)
-    return centre, *around(array.size, centre, spread(array), level)
+    return centre, *t_interval(array.size, centre, spread(array), level)
 
 
-def around(
+def t_interval(
     seeds: int, centre: float, width: float, level: float, below: int = 1, above: int = 1
 ) -> tuple[float, float]:
     """Compute the t interval of a mean from its summary statistics.

@@ -47,7 +47,7 @@ def choose(scores: Scores, higher: bool = True, losses: Scores | None = None) ->
     alike, an interval over them covers far less than its level.
 
     Args:
-        scores: the headline metric on validation, [seeds, rates]. None, or a number that is not finite, marks a lane
+        scores: the primary metric on validation, [seeds, rates]. None, or a number that is not finite, marks a lane
             that diverged. It counts against its rate and is never averaged.
         higher: whether a higher score is better.
         losses: the loss on validation, [seeds, rates], to break ties.

@@ -47,8 +47,8 @@ def verdicts(
     level: float = 0.95,
     higher: bool | Mapping[Name, bool] = True,
     tried: Mapping[Name, tuple[int, int]] | None = None,
-    steps: Mapping[Name, float | None] | None = None,
-    asked: Mapping[Name, Hashable] | None = None,
+    metric_steps: Mapping[Name, float | None] | None = None,
+    task_of: Mapping[Name, Hashable] | None = None,
     pending: int = 0,
 ) -> dict[Name, Verdict]:
     """Return the verdict of every comparison in a study, corrected for all of them.
@@ -72,9 +72,10 @@ def verdicts(
     Bimodal metrics. If each seed either learns the task or does not, three seeds of one variant may all learn it and
     three of another may all fail, by chance. Then neither shows any spread. Other variants of the same task reveal
     this if their seeds form two clusters (`samples.bimodal_gap`). If the difference is half to twice such a gap, its p
-    is at least 2 · 4^−n for n pairs (`verdict.chance`). With several variants, three pairs then hardly suffice for a
-    claim, and `Verdict.agreeing` is the number that does. A single comparison has no other variants to go by, and from
-    three seeds on it needs none. With only two seeds neither helps. `python -m tests.lab.coverage` measures both.
+    is at least 2 · 4^−n for n pairs (`verdict.bimodal_p_bound`). With several variants, three pairs then hardly suffice
+    for a claim, and `Verdict.min_pairs_if_bimodal` is the number that does. A single comparison has no other variants
+    to go by, and from three seeds on it needs none. With only two seeds neither helps. `python -m tests.lab.coverage`
+    measures both.
 
     Args:
         pairs: the values (a, b) of each comparison, by name, as in `compare`.
@@ -82,8 +83,8 @@ def verdicts(
         level: the joint confidence level, in (0, 1).
         higher: whether a higher value is better, for all comparisons or by name.
         tried: `compare`'s `tried`, by name. The default is (1, 1).
-        steps: `compare`'s `step`, by name. The default is None.
-        asked: the task of each comparison, by name. Only comparisons of the same task share bimodal gaps.
+        metric_steps: `compare`'s `metric_step`, by name. The default is None.
+        task_of: the task of each comparison, by name. Only comparisons of the same task share bimodal gaps.
         pending: the number of planned comparisons whose runs have not finished. They count in k and m, as if their
             p-values were 1. When they finish, adjusted p-values can only become smaller, so that the number of
             comparisons never revokes a claim.
@@ -107,7 +108,7 @@ def verdicts(
         raise ValueError(
             f"{pending=} must be at least 0; it counts the planned comparisons whose runs have not finished"
         )
-    cases, chosen, least, kinds, gaps = {}, tried or {}, steps or {}, asked or {}, {}
+    cases, chosen, least, kinds, gaps = {}, tried or {}, metric_steps or {}, task_of or {}, {}
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]

@@ -10,7 +10,7 @@ import numpy as np
 from attnlab.lab.statistics.samples import check_level
 
 POWER = 0.8
-MOST = 1_000_000  # seeds at which `needed` gives up
+MOST = 1_000_000  # seeds at which `required_seeds` gives up
 
 
 def power(difference: float, spread: float, seeds: int, level: float = 0.95) -> float:
@@ -43,48 +43,48 @@ def power(difference: float, spread: float, seeds: int, level: float = 0.95) -> 
     return 1.0 if spread == 0 else _power(abs(difference) / spread * math.sqrt(seeds), seeds - 1, level)
 
 
-def smallest(spread: float, seeds: int, level: float = 0.95, wanted: float = POWER) -> float:
+def minimum_detectable_difference(spread: float, seeds: int, level: float = 0.95, target_power: float = POWER) -> float:
     """Return the smallest true difference that the test detects with a given power.
 
     Args:
         spread: the standard deviation of the paired difference over seeds.
         seeds: the number of seeds, at least two.
         level: the confidence level, in (0, 1).
-        wanted: the required power, between 1 − level and 1.
+        target_power: the required power, between 1 − level and 1.
 
     Returns:
         The difference, in the units of `spread`.
 
     Raises:
-        ValueError: as `power` does. Also if `wanted` is not between 1 − level and 1.
+        ValueError: as `power` does. Also if `target_power` is not between 1 − level and 1.
 
-    >>> round(smallest(1.0, 10), 4)
+    >>> round(minimum_detectable_difference(1.0, 10), 4)
     0.996
     """
-    _check(spread, level, seeds, wanted)
-    return _noncentrality(seeds, level, wanted) * spread / math.sqrt(seeds)
+    _check(spread, level, seeds, target_power)
+    return _noncentrality(seeds, level, target_power) * spread / math.sqrt(seeds)
 
 
-def needed(difference: float, spread: float, level: float = 0.95, wanted: float = POWER) -> int | None:
+def required_seeds(difference: float, spread: float, level: float = 0.95, target_power: float = POWER) -> int | None:
     """Return the smallest number of seeds, at least two, that detects a true difference with a given power.
 
     Args:
         difference: the true mean difference.
         spread: the standard deviation of the paired difference over seeds, in the same units.
         level: the confidence level, in (0, 1).
-        wanted: the required power, between 1 − level and 1.
+        target_power: the required power, between 1 − level and 1.
 
     Returns:
         The number of seeds, or None if it exceeds a million, for example for a difference of 0.
 
     Raises:
-        ValueError: as `smallest` does.
+        ValueError: as `minimum_detectable_difference` does.
 
-    >>> needed(1.0, 1.0), needed(0.5, 1.0)
+    >>> required_seeds(1.0, 1.0), required_seeds(0.5, 1.0)
     (10, 34)
     """
-    _check(spread, level, wanted=wanted)
-    enough = lambda seeds: power(difference, spread, seeds, level) >= wanted
+    _check(spread, level, target_power=target_power)
+    enough = lambda seeds: power(difference, spread, seeds, level) >= target_power
     low, high = 1, 2
     while not enough(high):
         if high >= MOST:
@@ -97,14 +97,14 @@ def needed(difference: float, spread: float, level: float = 0.95, wanted: float 
 
 
 @cache
-def _noncentrality(seeds: int, level: float, wanted: float) -> float:
+def _noncentrality(seeds: int, level: float, target_power: float) -> float:
     """Return the noncentrality that gives the required power. Cached, because all variants of a study share it."""
     low, high = 0.0, 1.0
-    while _power(high, seeds - 1, level) < wanted:
+    while _power(high, seeds - 1, level) < target_power:
         low, high = high, 2 * high
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (low, middle) if _power(middle, seeds - 1, level) >= wanted else (middle, high)
+        low, high = (low, middle) if _power(middle, seeds - 1, level) >= target_power else (middle, high)
     return high
 
 
@@ -131,12 +131,12 @@ def _below(t: float, noncentrality: float, degrees: int) -> float:
     return float(np.mean(ndtr(t * np.sqrt(chdtri(degrees, shares) / degrees) - noncentrality)))
 
 
-def _check(spread: float, level: float, seeds: int = 2, wanted: float = POWER) -> None:
+def _check(spread: float, level: float, seeds: int = 2, target_power: float = POWER) -> None:
     """Raise ValueError for an argument out of range."""
     check_level(level)
     if seeds < 2:
         raise ValueError(f"{seeds=} must be at least 2, because one seed has no spread")
     if not 0 <= spread < math.inf:
         raise ValueError(f"{spread=} must be a finite number of at least 0")
-    if not 1 - level < wanted < 1:
-        raise ValueError(f"{wanted=} must lie between 1 − level and 1; chance alone reaches a power of 1 − level")
+    if not 1 - level < target_power < 1:
+        raise ValueError(f"{target_power=} must lie between 1 − level and 1; chance alone reaches a power of 1 − level")

@@ -12,7 +12,7 @@ BySeed = Values | Mapping[int, float]
 ROUNDING = 1e-12
 # The ratio of the widest gap to the other gaps from which values count as bimodal. By chance, three normal seeds reach
 # it three times in ten, and five seeds once in a hundred.
-HEAPS = 5.0
+GAP_RATIO = 5.0
 
 
 def checked(values: Values, least: int = 2) -> np.ndarray:
@@ -63,28 +63,28 @@ def paired(a: BySeed, b: BySeed) -> np.ndarray:
     return checked(np.where(alike, 0.0, differences))
 
 
-def resolution(a: BySeed, b: BySeed, step: float | None = None) -> float:
+def resolution(a: BySeed, b: BySeed, metric_step: float | None = None) -> float:
     """Return the resolution of a metric: the smallest distance between any two different values of a and b.
 
     Args:
         a: values, or {seed: value}.
         b: values, or {seed: value}.
-        step: the change of the metric by one test example. It is returned if it is smaller than every distance.
+        metric_step: the change of the metric by one test example. It is returned if it is smaller than every distance.
 
     Returns:
-        The resolution in the units of the values, or 0 if all values are equal and no step is given.
+        The resolution in the units of the values, or 0 if all values are equal and no `metric_step` is given.
 
     Raises:
-        ValueError: if `step` is not a finite number above 0.
+        ValueError: if `metric_step` is not a finite number above 0.
     """
-    if step is not None and not 0 < step < math.inf:
-        raise ValueError(f"{step=} must be a finite number above 0; it is the change of the metric by one test example")
+    if metric_step is not None and not 0 < metric_step < math.inf:
+        raise ValueError(f"{metric_step=} must be a finite number above 0; one test example changes the metric by it")
     both = np.sort(np.concatenate([_listed(a), _listed(b)]))
     gaps = np.diff(both)
     # Rounding error between equal numbers must not count as a distance.
     gaps = gaps[gaps > ROUNDING * np.max(np.abs(both))]
     least = [float(np.min(gaps))] if gaps.size else []
-    return min(least + ([] if step is None else [step]), default=0.0)
+    return min(least + ([] if metric_step is None else [metric_step]), default=0.0)
 
 
 def _listed(values: BySeed) -> np.ndarray:
@@ -102,12 +102,12 @@ def bimodal_gap(values: BySeed) -> float:
     """Return the distance between two clusters of values, or 0 if the values form a single cluster.
 
     Two clusters appear if each seed either learns the task or does not. The values count as two clusters if the widest
-    gap between neighbours is at least `HEAPS` times the sum of all other gaps. Two different values are always two
+    gap between neighbours is at least `GAP_RATIO` times the sum of all other gaps. Two different values are always two
     clusters.
     """
     gaps = np.diff(np.sort(_listed(values)))
     widest = float(np.max(gaps))
-    return widest if widest >= HEAPS * (float(np.sum(gaps)) - widest) else 0.0
+    return widest if widest >= GAP_RATIO * (float(np.sum(gaps)) - widest) else 0.0
 
 
 def mean(array: np.ndarray) -> float:

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from attnlab.lab.statistics.intervals import around
-from attnlab.lab.statistics.power import POWER, needed, smallest
+from attnlab.lab.statistics.intervals import t_interval
+from attnlab.lab.statistics.power import POWER, minimum_detectable_difference, required_seeds
 from attnlab.lab.statistics.samples import BySeed, check_level, check_tried, mean, observed_scale, paired, resolution
 
 Word = Literal["better", "worse", "same", "unclear"]
@@ -52,7 +52,7 @@ class Verdict:
     """The numbers of learning rates from which those of a and b were chosen. Each widens the interval on its side."""
     resolution: float = 0.0
     """The standard deviation that was assumed because `spread` is 0. It is 0 if `spread` is not."""
-    jump: float = 0.0
+    bimodal_gap: float = 0.0
     """The distance between two clusters of seeds that made `verdicts` raise the p-value, or 0 if none did."""
 
     @property
@@ -71,28 +71,28 @@ class Verdict:
         return small * self.difference / self.spread
 
     @property
-    def smallest(self) -> float:
+    def minimum_detectable_difference(self) -> float:
         """The smallest true difference that the test of difference over this many seeds detects in 80% of studies.
 
         The observed spread, or `resolution` if the spread is 0, is taken for the true one. A few seeds estimate it only
         roughly.
         """
-        return smallest(self._width, self.seeds, self._alone)
+        return minimum_detectable_difference(self._width, self.seeds, self._alone)
 
     @property
     def seeds_for_difference(self) -> int | None:
         """The number of seeds at which the test of difference detects the observed difference in 80% of studies.
 
         The observed difference and spread are taken for the true ones. None means more than a million seeds. With a
-        `jump` it is at least `agreeing`.
+        `bimodal_gap` it is at least `min_pairs_if_bimodal`.
         """
-        found = needed(self.difference, self._width, self._alone)
-        return found and max(found, self.agreeing if self.jump else 2)
+        found = required_seeds(self.difference, self._width, self._alone)
+        return found and max(found, self.min_pairs_if_bimodal if self.bimodal_gap else 2)
 
     @property
     def seeds_for_margin(self) -> int | None:
         """The number of seeds at which the test of difference detects a difference of `margin` in 80% of studies."""
-        return None if self.margin is None else needed(self.margin, self._width, self._alone)
+        return None if self.margin is None else required_seeds(self.margin, self._width, self._alone)
 
     @property
     def seeds_for_same(self) -> int | None:
@@ -102,11 +102,15 @@ class Verdict:
         seeds are required.
         """
         level = 2 * self._alone - 1
-        return None if self.margin is None or level <= 0 else needed(self.margin, self._width, level, (1 + POWER) / 2)
+        return (
+            None
+            if self.margin is None or level <= 0
+            else required_seeds(self.margin, self._width, level, (1 + POWER) / 2)
+        )
 
     @property
-    def agreeing(self) -> int:
-        """The least number of pairs at which `chance`, the probability that all jump the same way, is small enough."""
+    def min_pairs_if_bimodal(self) -> int:
+        """The least number of pairs at which `bimodal_p_bound` is small enough to rule out chance."""
         return math.ceil((1 - math.log2(1 - self._alone)) / 2)
 
     @property
@@ -117,7 +121,7 @@ class Verdict:
     @property
     def _alone(self) -> float:
         """The level of a single test, corrected for comparisons and tried learning rates."""
-        return share(self.level, self.comparisons * max(self.tried))
+        return bonferroni_level(self.level, self.comparisons * max(self.tried))
 
 
 def compare(
@@ -127,7 +131,7 @@ def compare(
     level: float = 0.95,
     higher: bool = True,
     tried: tuple[int, int] = (1, 1),
-    step: float | None = None,
+    metric_step: float | None = None,
 ) -> Verdict:
     """Judge whether a is better than b, worse, the same or unclear, over paired seeds.
 
@@ -154,14 +158,14 @@ def compare(
         higher: whether a higher value is better.
         tried: how many learning rates those of a and b were chosen from, by these seeds (`choose`). Evidence for a is
             then tested at 1/tried[0] of its error, evidence for b at 1/tried[1].
-        step: the change of the metric by one test example, if known. It bounds the resolution from above.
+        metric_step: the change of the metric by one test example, if known. It bounds the resolution from above.
 
     Returns:
         The verdict on a compared with b.
 
     Raises:
-        ValueError: as `difference` does. Also for a margin or a step that is not a finite number above 0, and for
-            `tried` below 1.
+        ValueError: as `difference` does. Also for a margin or a `metric_step` that is not a finite number above 0, and
+            for `tried` below 1.
 
     Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
 
@@ -170,7 +174,7 @@ def compare(
     """
     check_margin(margin)
     check_level(level)
-    case = Case(paired(a, b), tried, higher, resolution(a, b, step))
+    case = Case(paired(a, b), tried, higher, resolution(a, b, metric_step))
     return conclude(case, margin, level, *p_values(case, margin))
 
 
@@ -212,7 +216,7 @@ class Case:
         return (self.spread or self.resolution) / math.sqrt(self.pairs.size)
 
     @property
-    def jump(self) -> float:
+    def bimodal_gap(self) -> float:
         """The widest of the `bimodal_gaps` g with g/2 ≤ |mean difference| ≤ 2 g, or 0 if there is none."""
         return max((gap for gap in self.bimodal_gaps if 0 < gap / 2 <= abs(self.centre) <= 2 * gap), default=0.0)
 
@@ -240,7 +244,9 @@ def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
     if error == 0:
         return (float(centre == 0),) if margin is None else (float(centre == 0), float(abs(centre) >= margin))
     tail = lambda distance: float(stdtr(seeds - 1, distance / error))
-    p = max(2 * min(raised * tail(-centre), lowered * tail(centre)), chance(seeds) if case.jump else 0.0)
+    p = max(
+        2 * min(raised * tail(-centre), lowered * tail(centre)), bimodal_p_bound(seeds) if case.bimodal_gap else 0.0
+    )
     if margin is None:
         return (min(1.0, p),)
     p_same = max(raised * tail(-margin - centre), lowered * tail(centre - margin))
@@ -261,17 +267,21 @@ def conclude(
         comparisons: the number of comparisons, for the interval.
     """
     seeds, centre = case.pairs.size, case.centre
-    low, high = around(seeds, centre, case.error * math.sqrt(seeds), share(level, comparisons), *case.candidates)
+    low, high = t_interval(
+        seeds, centre, case.error * math.sqrt(seeds), bonferroni_level(level, comparisons), *case.candidates
+    )
     word: Word = "unclear"
     if p_same <= 1 - level:
         word = "same"
     elif p <= 1 - level:
         word = "better" if (centre > 0) == case.higher else "worse"
     found, fine = (case.spread, seeds), 0.0 if case.spread else case.resolution
-    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, fine, case.jump)
+    return Verdict(
+        word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, fine, case.bimodal_gap
+    )
 
 
-def chance(pairs: int) -> float:
+def bimodal_p_bound(pairs: int) -> float:
     """Return an upper bound of the probability that, of two equal variants, one always learns and the other never.
 
         2 · 4^−n for n pairs
@@ -280,13 +290,13 @@ def chance(pairs: int) -> float:
     probability q (1 − q) ≤ 1/4. The bound also holds if q differs between seeds. The factor 2 is for the two
     directions.
 
-    >>> chance(3)
+    >>> bimodal_p_bound(3)
     0.03125
     """
     return 2.0 ** (1 - 2 * pairs)
 
 
-def share(level: float, comparisons: int) -> float:
+def bonferroni_level(level: float, comparisons: int) -> float:
     """Return the level of each of several comparisons: 1 − (1 − level)/comparisons (Bonferroni)."""
     return level if comparisons == 1 else 1 - (1 - level) / comparisons
 

@@ -48,9 +48,9 @@ class Study(metaclass=Documented):
     name: str = ""
     """The name of the study's folder under `OUT/`. If it is empty, the name of the experiment file is used."""
     published: dict[str, float] = field(default_factory=dict)
-    """Published values of the headline metric, by variant. They are shown next to the measured values."""
+    """Published values of the primary metric, by variant. They are shown next to the measured values."""
     bands: dict[str, Band] = field(default_factory=dict)
-    """The expected range of the headline metric, by variant, as (least, most). None leaves that end open.
+    """The expected range of the primary metric, by variant, as (least, most). None leaves that end open.
 
     The table reports whether the mean over seeds lies in the range.
     """
@@ -67,7 +67,7 @@ class Study(metaclass=Documented):
     study first runs, and kept in its folder.
     """
     margin: float | None = None
-    """The largest difference of headline metrics that still counts as the same, in the unit of the metric.
+    """The largest difference of primary metrics that still counts as the same, in the unit of the metric.
 
     For example, 0.01 is one point of accuracy. If it is None, verdicts are better, worse or unclear, never same.
     """

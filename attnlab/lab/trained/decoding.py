@@ -58,7 +58,7 @@ class DecodingOptions(metaclass=Documented):
     """How many symbols to continue a text by. By default, as many as fit into one block of the model."""
 
     def __post_init__(self):
-        beam, draws = self._said(*BEAM), self._said(*DRAWS)
+        beam, draws = self._as_typed(*BEAM), self._as_typed(*DRAWS)
         if beam and draws:
             raise ValueError(f"{beam[0]} (beam search) and {draws[0]} (sampling) cannot be combined")
         if self.seed is not None and beam:
@@ -78,12 +78,12 @@ class DecodingOptions(metaclass=Documented):
         try:
             self._decoder(None)
         except ValueError as refusal:
-            raise ValueError(f"{' '.join(self.said)}: {refusal}") from refusal
+            raise ValueError(f"{' '.join(self.given_options)}: {refusal}") from refusal
 
     @property
-    def said(self) -> list[str]:
+    def given_options(self) -> list[str]:
         """The options that were given, as they are typed on the command line."""
-        return self._said(*vars(self))
+        return self._as_typed(*vars(self))
 
     def decoder(self, own: Search | None) -> Search:
         """Return the requested decoder.
@@ -103,13 +103,13 @@ class DecodingOptions(metaclass=Documented):
 
     def _decoder(self, own: Search | None) -> Search:
         """Return the requested decoder without checking the seed."""
-        drawn = isinstance(own, Sample) and not self._said(*BEAM)
-        if drawn or self._said(*DRAWS):
+        drawn = isinstance(own, Sample) and not self._as_typed(*BEAM)
+        if drawn or self._as_typed(*DRAWS):
             given = {name: getattr(self, name) for name in (*DRAWS, "best") if getattr(self, name) is not None}
             return replace(own if isinstance(own, Sample) else Sample(), **given)
         beam = own if isinstance(own, Beam) else Beam()
         several = self.best is not None and (self.best > 1 or isinstance(own, Beam))
-        if not self._said(*BEAM) and not several:
+        if not self._as_typed(*BEAM) and not several:
             return own or Greedy()
         best = self.best or min(beam.best, beam.size if self.beam is None else self.beam)
         return replace(
@@ -127,14 +127,14 @@ class DecodingOptions(metaclass=Documented):
             ValueError: An option was given and the problem is not decoded symbol by symbol, or `length` was given and
                 the problem does not continue a text.
         """
-        if self.said and not is_decoded(problem):
+        if self.given_options and not is_decoded(problem):
             raise ValueError(
-                f"{self.said[0]} has no effect: this task is not decoded symbol by symbol; remove the option"
+                f"{self.given_options[0]} has no effect: this task is not decoded symbol by symbol; remove the option"
             )
         if self.length is not None and not problem.continues:
             raise ValueError(f"--length {self.length} applies only to tasks that continue a text; remove the option")
 
-    def _said(self, *names: str) -> list[str]:
+    def _as_typed(self, *names: str) -> list[str]:
         """Return those of the named options that were given, as typed."""
         given = {name: getattr(self, name) for name in names}
         return [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if value is not None]
@@ -160,16 +160,16 @@ class Answerer:
 
     Args:
         found: The loaded run. Its problem must be decoded symbol by symbol.
-        asked: How to decode. By default the run's own decoder is used.
+        options: How to decode. By default the run's own decoder is used.
     """
 
-    def __init__(self, found: Trained, asked: DecodingOptions = DecodingOptions()):
+    def __init__(self, found: Trained, options: DecodingOptions = DecodingOptions()):
         if not is_decoded(found.problem):
             raise ValueError(f"{type(found.problem).__name__} is not decoded symbol by symbol")
         self.problem = found.problem
         own = found.experiment.decoder or self.problem.decoder
-        self.decoder, self._model = asked.decoder(own), found.model
-        seed = jax.random.key(asked.seed or 0)
+        self.decoder, self._model = options.decoder(own), found.model
+        seed = jax.random.key(options.seed or 0)
         self._keys = jax.jit(jax.vmap(lambda number: jax.random.fold_in(seed, number)))
         self._answers = jax.jit(self.problem.answers, static_argnames="decoder")
 

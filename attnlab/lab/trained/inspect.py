@@ -1,4 +1,4 @@
-"""Inspect a trained run: every attention map of one example, and how its figures developed during training."""
+"""Inspect a trained run: every attention map of one example, and how their statistics developed during training."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
         - "attentions": a dict by name ("encoder", "decoder", "cross", and "query_attention" for DETR's self-attention
           of queries). Each has "mechanism"; "mechanisms" (that of each layer); "rows" and "columns" (symbols); "rank"
           (the largest possible); "entropy" (the largest possible, in nats); "softmax" (whether the mechanism is
-          softmax); "divides" (whether it divides by a sum that may approach zero); "figures", `[L][H]` of {"rank",
-          "entropy", "share", "reach", "apart", "empty", "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is
-          the total variation distance between the map and the softmax of the same queries and keys. "empty" is the
-          number of rows without weight. If "divides" is true, the figures also have "total", the smallest absolute
-          value of such a sum.
+          softmax); "divides" (whether it divides by a sum that may approach zero); "statistics", `[L][H]` of {"rank",
+          "entropy", "relative_entropy", "reach", "from_softmax", "empty", "signed"}; and "layers", the maps
+          `[L][H][T][S]`. "relative_entropy" is a row's entropy divided by its largest possible entropy, mean over
+          rows. "from_softmax" is the total variation distance between the map and the softmax of the same queries and
+          keys. "empty" is the number of rows without weight. If "divides" is true, the statistics also have
+          "least_total", the smallest absolute value of such a sum.
         - "training": for every checkpoint in the folder, the oldest first, {"step", "loss", "scores" (their variance,
-          by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over heads, by
-          layer)}. All but "figures" are measured on the first validation examples; "examples" is their number.
+          by name and layer), "parts" (norms of parameters and gradient), "statistics" (by name: means over heads, by
+          layer)}. All but "statistics" are measured on the first validation examples; "examples" is their number.
         - "distance": the distance from the run `other` on the same example, {"run", "notes", "attentions": by name
           {"heads": [L][H], "mean": [L]}}, or None.
 
@@ -94,7 +95,7 @@ def _repeated(config: object) -> list[str]:
 
 
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
-    """Compute every map of the tested model, with its figures."""
+    """Compute every map of the tested model, with its statistics."""
     seen, scored = (observed(found.model, example, look) for look in (attention_maps, scores))
     divisors = denominators(found.experiment.model, found.model, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
@@ -113,7 +114,7 @@ def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]
             "entropy": float(map_statistics.mean(map_statistics.max_entropy(scored[name][0, 0] != -np.inf))),
             "softmax": type(mechanism) is Softmax,
             "divides": name in divisors,
-            "figures": _heads(_figures(layers, scored[name]) | _least(divisors.get(name), scored[name])),
+            "statistics": _heads(_statistics(layers, scored[name]) | _least(divisors.get(name), scored[name])),
             "layers": np.round(layers, 4).tolist(),
         }
     return described
@@ -131,37 +132,37 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
     return min(T, S, mechanism.feature.dim(width))
 
 
-def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
-    """Compute the figures `[L H]` by name, for maps `[L H T S]` with their scores."""
+def _statistics(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
+    """Compute the statistics `[L H]` by name, for maps `[L H T S]` with their scores."""
     most, entropy = map_statistics.max_entropy(scored != -np.inf), map_statistics.entropy(layers)
-    # The share is undefined for a row that sees only one key.
-    share = entropy / np.where(most > 0, most, np.nan)
+    # It is undefined for a row that sees only one key.
+    relative_entropy = entropy / np.where(most > 0, most, np.nan)
     from_softmax = map_statistics.distance(layers, softmax(scored))
     empty = np.isnan(entropy)
     return {
         "rank": map_statistics.effective_rank(layers),
         "entropy": map_statistics.mean(entropy),
-        "share": map_statistics.mean(share),
+        "relative_entropy": map_statistics.mean(relative_entropy),
         "reach": map_statistics.mean(map_statistics.attention_distance(layers)),
-        "apart": map_statistics.mean(np.where(np.isnan(most), np.nan, from_softmax)),
+        "from_softmax": map_statistics.mean(np.where(np.isnan(most), np.nan, from_softmax)),
         "empty": empty.sum(axis=-1),
         "signed": (layers < 0).any(axis=(-2, -1)),
     }
 
 
 def _least(divisors: Any, scored: np.ndarray) -> dict[str, Any]:
-    """Return {"total": [L H]}, the least absolute denominator `[L H T]` of rows that see a key. {} without divisors."""
+    """Return {"least_total": [L H]}, the least absolute divisor of rows that see a key, or {} without divisors."""
     if divisors is None:
         return {}
     sees = (scored != -np.inf).any(axis=-1)
     sizes = np.abs(np.asarray(divisors, np.float64)[:, :, : scored.shape[-2]])
-    return {"total": np.min(sizes, axis=-1, initial=np.inf, where=sees)}
+    return {"least_total": np.min(sizes, axis=-1, initial=np.inf, where=sees)}
 
 
-def _heads(figures: dict[str, np.ndarray]) -> list[list[dict[str, Any]]]:
-    """Convert figures to nested lists `[L][H]` of {name: number}."""
-    L, H = figures["rank"].shape
-    return [[{name: x[n, h].item() for name, x in figures.items()} for h in range(H)] for n in range(L)]
+def _heads(statistics: dict[str, np.ndarray]) -> list[list[dict[str, Any]]]:
+    """Convert statistics to nested lists `[L][H]` of {name: number}."""
+    L, H = statistics["rank"].shape
+    return [[{name: x[n, h].item() for name, x in statistics.items()} for h in range(H)] for n in range(L)]
 
 
 def _training(
@@ -180,15 +181,16 @@ def _training(
             "loss": loss,
             "scores": flow.variances(checkpoint.model, *problem.model_inputs(batch)),
             "parts": parts,
-            "figures": {name: _layers(_figures(layers, scored[name])) for name, layers in seen.items()},
+            "statistics": {name: _layers(_statistics(layers, scored[name])) for name, layers in seen.items()},
         })  # fmt: skip
     return rows[::-1], notes
 
 
-def _layers(figures: dict[str, np.ndarray]) -> dict[str, list[float]]:
-    """Average the figures over heads, by layer."""
+def _layers(statistics: dict[str, np.ndarray]) -> dict[str, list[float]]:
+    """Average the statistics over heads, by layer."""
     return {
-        name: map_statistics.mean(figures[name]).tolist() for name in ("rank", "entropy", "share", "reach", "apart")
+        name: map_statistics.mean(statistics[name]).tolist()
+        for name in ("rank", "entropy", "relative_entropy", "reach", "from_softmax")
     }
 
 

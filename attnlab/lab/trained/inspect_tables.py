@@ -48,12 +48,12 @@ def tables(found: dict[str, Any]) -> list[Any]:
 
 
 def legend(found: dict[str, Any]) -> list[str]:
-    """Explain the columns of the figures that are present, one line each."""
+    """Explain the columns of the statistics that are present, one line each."""
     listed = found["attentions"].values()
     lines = [
         "rank: effective rank, exp(entropy of the singular values). 'of N' is the largest possible rank.",
         "entropy: entropy of a row's weights in nats, mean over rows. 'of N' is its value for uniform weights.",
-        "share: a row's entropy divided by its largest possible entropy, mean over rows.",
+        "relative entropy: a row's entropy divided by its largest possible entropy, mean over rows.",
         "reach: weighted mean distance in tokens between a row and the keys that it reads.",
     ]
     if not all(one["softmax"] for one in listed):
@@ -71,42 +71,42 @@ def _table(grid: FigureTable) -> Table:
 
 
 def attentions(found: dict[str, Any]) -> dict[str, FigureTable]:
-    """Return one table for each attention, with the figures of every layer and head."""
+    """Return one table for each attention, with the statistics of every layer and head."""
     return {name: _attention(name, seen) for name, seen in found["attentions"].items()}
 
 
 def _attention(name: str, seen: dict[str, Any]) -> FigureTable:
-    heads = [f"rank\nof {seen['rank']}", f"entropy\nof {small(seen['entropy'])}", "share", "reach\ntokens"]
+    heads = [f"rank\nof {seen['rank']}", f"entropy\nof {small(seen['entropy'])}", "relative\nentropy", "reach\ntokens"]
     written: list[Callable] = [
         lambda one: small(one["rank"]),
         lambda one: small(one["entropy"]),
-        lambda one: percent(one["share"]),
+        lambda one: percent(one["relative_entropy"]),
         lambda one: small(one["reach"]),
     ]
     if not seen["softmax"]:
-        heads, written = [*heads, "from\nsoftmax"], [*written, lambda one: small(one["apart"])]
+        heads, written = [*heads, "from\nsoftmax"], [*written, lambda one: small(one["from_softmax"])]
     if seen["divides"]:
-        heads, written = [*heads, "least\ntotal"], [*written, lambda one: small(one["total"])]
-    figures = [(n, h, one) for n, layer in enumerate(seen["figures"], 1) for h, one in enumerate(layer, 1)]
+        heads, written = [*heads, "least\ntotal"], [*written, lambda one: small(one["least_total"])]
+    statistics = [(n, h, one) for n, layer in enumerate(seen["statistics"], 1) for h, one in enumerate(layer, 1)]
     # Layers of a hybrid have different mechanisms.
     hybrid, kinds = len(set(seen["mechanisms"])) > 1, seen["mechanisms"]
     layer, of_layer = ["mechanism"] * hybrid, [[kind] * hybrid for kind in kinds]
-    rows = [[f"{n}", *of_layer[n - 1], f"{h}", *(write(one) for write in written)] for n, h, one in figures]
+    rows = [[f"{n}", *of_layer[n - 1], f"{h}", *(write(one) for write in written)] for n, h, one in statistics]
     title = f"{name}: {seen['mechanism']}, {len(seen['rows'])} × {len(seen['columns'])}"
     heads, words = ["layer", *layer, "head", *heads], 2 + hybrid
-    return FigureTable(title, heads, rows, words, list(_remarks([one for *_, one in figures])))
+    return FigureTable(title, heads, rows, words, list(_remarks([one for *_, one in statistics])))
 
 
-def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:
-    """Yield remarks that the reader needs in order to interpret the figures of an attention."""
-    if any(one["signed"] for one in figures):
+def _remarks(statistics: Sequence[dict[str, Any]]) -> Iterable[str]:
+    """Yield remarks that the reader needs in order to interpret the statistics of an attention."""
+    if any(one["signed"] for one in statistics):
         yield "Some weights are negative. Entropy and reach use their absolute values."
-    if most := max(one["empty"] for one in figures):
+    if most := max(one["empty"] for one in statistics):
         yield f"Up to {most} rows of a map have no weight. The means exclude them."
 
 
 def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable]:
-    """Return the figures through training, with one column for each checkpoint or for at most `most` of them."""
+    """Return the statistics through training, with one column for each checkpoint or for at most `most` of them."""
     rows, notes = found["training"], []
     if most is not None and len(rows) > most:
         places = [round(n * (len(rows) - 1) / (most - 1)) for n in range(most)]
@@ -114,10 +114,10 @@ def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable
         rows = [rows[n] for n in places]
     steps = [f"step\n{row['step']:,}" for row in rows]
     kinds = list(found["attentions"])
-    layers = [(kind, n) for kind in kinds for n in range(len(found["attentions"][kind]["figures"]))]
+    layers = [(kind, n) for kind in kinds for n in range(len(found["attentions"][kind]["statistics"]))]
     lines = [["loss", "", *(small(row["loss"]) for row in rows)]]
-    # Grouped by figure, so that the layers can be compared.
-    for words, write, pick in FIGURES:
+    # Grouped by statistic, so that the layers can be compared.
+    for words, write, pick in STATISTICS:
         block = [
             ["", f"{kind} {n + 1}", *(write(pick(row, kind)[n]) for row in rows)]
             for kind, n in layers
@@ -173,7 +173,7 @@ def small(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Format a share as a percentage.
+    """Format a fraction as a percentage.
 
     >>> percent(0.99077), percent(float("nan"))
     ('99%', '–')
@@ -182,11 +182,11 @@ def percent(value: float | None) -> str:
 
 
 APART = "from softmax"
-# The figures followed through training: name, formatter, and where the value is found in a row.
-FIGURES: list[tuple[str, Callable, Callable]] = [
+# The statistics followed through training: name, formatter, and where the value is found in a row.
+STATISTICS: list[tuple[str, Callable, Callable]] = [
     ("variance of scores", small, lambda row, kind: row["scores"][kind]),
-    ("effective rank", small, lambda row, kind: row["figures"][kind]["rank"]),
-    ("entropy, share", percent, lambda row, kind: row["figures"][kind]["share"]),
-    ("reach", small, lambda row, kind: row["figures"][kind]["reach"]),
-    (APART, small, lambda row, kind: row["figures"][kind]["apart"]),
+    ("effective rank", small, lambda row, kind: row["statistics"][kind]["rank"]),
+    ("relative entropy", percent, lambda row, kind: row["statistics"][kind]["relative_entropy"]),
+    ("reach", small, lambda row, kind: row["statistics"][kind]["reach"]),
+    (APART, small, lambda row, kind: row["statistics"][kind]["from_softmax"]),
 ]

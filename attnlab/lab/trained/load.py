@@ -40,7 +40,7 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True)
 class Trained(Generic[Interface]):
-    """The experiment, the problem and one lane's model of a trained run.
+    """The experiment, the data and one lane's model of a trained run.
 
     The lane belongs to the chosen learning rate. It is the first seed at that rate that did not diverge.
     """
@@ -48,7 +48,7 @@ class Trained(Generic[Interface]):
     experiment: Experiment
     """The experiment that the run was trained with."""
     problem: Interface
-    """The problem: the task's `TaskData`, or only its `TextInterface` if the run was loaded without its data."""
+    """The task's `TaskData`, or only its `TextInterface` if the run was loaded without its data."""
     model: PyTree
     """The model of the lane."""
     step: int = 0
@@ -59,7 +59,7 @@ Step = int | Literal["best", "last"] | None
 
 
 def load(run: str | Path, step: Step = None) -> tuple[PyTree, TaskData]:
-    """Load the trained model of a run folder and the problem it was trained on.
+    """Load the trained model of a run folder and the data it was trained on.
 
     If newer checkpoints fail verification, a line on stderr says so and names the one that is used.
 
@@ -72,7 +72,7 @@ def load(run: str | Path, step: Step = None) -> tuple[PyTree, TaskData]:
             lane.
 
     Returns:
-        The pair `(model, problem)`.
+        The pair `(model, data)`. `data` also encodes inputs and formats answers.
 
     Raises:
         FolderError: The folder is not a usable run folder. The message names the file.
@@ -96,7 +96,7 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained[Te
     Args:
         run: The run folder.
         step: Which checkpoint to load, as in `load`.
-        data: If False, only the part of the problem that the folder describes is built. The data are then loaded only
+        data: If False, only the text interface that the folder describes is built. The data are then loaded only
             if the task cannot encode an input without them.
 
     Raises:
@@ -110,12 +110,12 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained[Te
 
 @dataclass(frozen=True)
 class Restored(Generic[Interface]):
-    """The experiment, the problem and every lane of a run at one checkpoint."""
+    """The experiment, the data and every lane of a run at one checkpoint."""
 
     experiment: Experiment
     """The experiment that the run was trained with."""
     problem: Interface
-    """The problem, as in `Trained`."""
+    """The data, as in `Trained`."""
     state: State
     """The training state of all lanes at the checkpoint."""
     step: int
@@ -167,12 +167,12 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored[
     create = lambda key: experiment.model.create(key, problem.shape)
     trainer = Trainer(create, cast(TaskData, problem), experiment.train)
     result = read_file(folder, "result")
-    asked, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
-    if asked is None and not skipped and result is not None and result.get("steps", step) != step:
+    requested, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
+    if requested is None and not skipped and result is not None and result.get("steps", step) != step:
         skipped.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is missing")
     for line in skipped:
         print(plain(f"attnlab: {line}; using the checkpoint of step {step}"), file=sys.stderr)
-    models = averaged(experiment.train, state, step) if asked is None else state.model
+    models = averaged(experiment.train, state, step) if requested is None else state.model
     return Restored(experiment, problem, state, step, result, models)
 
 

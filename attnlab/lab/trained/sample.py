@@ -17,7 +17,9 @@ from attnlab.lab.trained.snapshot import snapshot
 from attnlab.tasks.base.text_interface import Batch, TextInterface, is_continued, is_decoded
 
 
-def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(), step: Step = None) -> dict[str, Any]:
+def sample(
+    run: str | Path, text: str, options: DecodingOptions = DecodingOptions(), step: Step = None
+) -> dict[str, Any]:
     """Decode `text` with the trained model of a run.
 
     Random draws are the same as those of `translate` for a first line with this text.
@@ -25,7 +27,7 @@ def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(
     Args:
         run: The run folder.
         text: The input.
-        asked: How to decode. By default the run's own decoder is used.
+        options: How to decode. By default the run's own decoder is used.
         step: Which checkpoint to load, as in `load`.
 
     Returns:
@@ -45,10 +47,10 @@ def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(
     Raises:
         DataError: The text has symbols that were not seen in training.
         DivergedError: The model returns NaN.
-        ValueError: `asked` sets options of decoding for a task that is not decoded.
+        ValueError: `options` sets options of decoding for a task that is not decoded.
     """
     found = trained(run, step, data=False)
-    asked.check(found.problem)
+    options.check(found.problem)
     early = unfinished(run, found, found.step) if step is None else []
     batch = found.problem.encode_prompt(text)
     if not is_decoded(found.problem):
@@ -61,17 +63,17 @@ def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(
             "notes": early,
         }
         return {**answered, **found.problem.tokens(batch), "map": None, "layers": None}
-    decoded = _decoded(found, batch, asked)
+    decoded = _decoded(found, batch, options)
     return {**decoded, "notes": [*early, *decoded["notes"]]}
 
 
-def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, Any]:
+def _decoded(found: Trained, batch: Batch, options: DecodingOptions) -> dict[str, Any]:
     """Decode a batch of one, and return the entries of `sample` that depend on it."""
-    answerer = Answerer(found, asked)
+    answerer = Answerer(found, options)
     answers = (
         answerer(batch["source"], np.ones(1))[0]
-        if asked.length is None
-        else [answerer.on(batch["source"][0], asked.length)]
+        if options.length is None
+        else [answerer.on(batch["source"][0], options.length)]
     )
     if np.isnan(answers[0].score):
         raise DivergedError("the model returned non-finite values for this input")

@@ -45,7 +45,7 @@ class Answered:
 def translate(
     run: str | Path,
     lines: Iterable[str | bytes],
-    asked: DecodingOptions = DecodingOptions(),
+    options: DecodingOptions = DecodingOptions(),
     batch: int = BATCH,
     longer: str = "refuse",
     unknown: str = "refuse",
@@ -56,7 +56,7 @@ def translate(
     Args:
         run: The run folder.
         lines: The lines, as text or as bytes in UTF-8.
-        asked, batch, longer, unknown, step: As in `Translator`. `batch` lines are read at a time.
+        options, batch, longer, unknown, step: As in `Translator`. `batch` lines are read at a time.
 
     Returns:
         An iterator over the answers, one for each line, in order.
@@ -67,7 +67,7 @@ def translate(
     """
     if isinstance(lines, str | bytes):
         raise TypeError("lines must be an iterable of lines, got a single line; pass [line]")
-    translator, rows = Translator(run, asked, batch, longer, unknown, step), iter(lines)
+    translator, rows = Translator(run, options, batch, longer, unknown, step), iter(lines)
     groups = iter(lambda: [_bytes(line) for line in islice(rows, batch)], [])
     return chain.from_iterable(translator(groups))
 
@@ -79,7 +79,7 @@ class Translator:
 
     Args:
         run: The run folder.
-        asked: How to decode. By default the run's own decoder is used.
+        options: How to decode. By default the run's own decoder is used.
         batch: The number of lines in a batch, 32 by default.
         longer: What happens to a line with more tokens than the model supports. "refuse" refuses it, "truncate" cuts it
             at its end.
@@ -98,7 +98,7 @@ class Translator:
     def __init__(
         self,
         run: str | Path,
-        asked: DecodingOptions = DecodingOptions(),
+        options: DecodingOptions = DecodingOptions(),
         batch: int = BATCH,
         longer: str = "refuse",
         unknown: str = "refuse",
@@ -109,11 +109,11 @@ class Translator:
         if batch < 1:
             raise ValueError(f"{batch=} must be at least 1")
         found = trained(run, step, data=False)
-        asked.check(found.problem)
+        options.check(found.problem)
         if not isinstance(found.problem, PairInterface):
             raise ValueError(f"{run}: its task does not map text to text; use attnlab sample")
         self._problem = found.problem
-        self._answerer = Answerer(found, asked)
+        self._answerer = Answerer(found, options)
         self._batch, self._longer, self._unknown = batch, longer, unknown
         self._room = self._problem.source_room
         self.longest = self._problem.shape.target_length
@@ -129,9 +129,9 @@ class Translator:
                     number += 1
                     rows.append(self._read(line, number, start))
                     start += len(line)
-                asked = [row for row in rows if row.ids]
-                found = self._answerer(*self._sources(asked)) if asked else []
-                answers = {row.number: best[0] for row, best in zip(asked, found, strict=False)}
+                nonempty = [row for row in rows if row.ids]
+                found = self._answerer(*self._sources(nonempty)) if nonempty else []
+                answers = {row.number: best[0] for row, best in zip(nonempty, found, strict=False)}
                 yield [self._answered(row, answers.get(row.number)) for row in rows]
 
     def _sources(self, rows: list[Line]) -> tuple[np.ndarray, np.ndarray]:

@@ -31,7 +31,7 @@ class UnitsField(Protocol):
 
     @property
     def units(self) -> TokenizerSpec:
-        """What the symbols of a text are."""
+        """The units (tokenizer) of a text."""
         ...
 
 
@@ -67,7 +67,7 @@ def counts(task: object, fields: Iterable[str], least: int = 1, most: int = 2**3
 
 
 def lengths(task: LengthFields, least: int) -> None:
-    """Check `length` and `tested`, the lengths of training and test sequences, each in `least` … 1000000."""
+    """Checks `length` and `tested`, the lengths of training and test sequences, each in `least` … 1000000."""
     counts(task, ["length"], least=least, most=1_000_000)
     if not task.tested or any(type(n) is not int or not least <= n <= 1_000_000 for n in task.tested):
         raise ValueError(f"task.tested={task.tested!r} must list whole numbers in {least} … 1000000")

@@ -56,11 +56,11 @@ class ClassInterface(TextInterface):
         label = jnp.asarray(batch["label"])
         keys = None if key is None else jax.random.split(key, len(label))
         scores = self.scores(model, batch, keys)
-        asked = label >= 0
-        count = jnp.maximum(asked.sum(), 1).astype(scores.dtype)
+        labelled = label >= 0
+        count = jnp.maximum(labelled.sum(), 1).astype(scores.dtype)
         nats = optax.softmax_cross_entropy_with_integer_labels(scores, jnp.maximum(label, 0))
         right = (jnp.argmax(scores, axis=-1) == label).astype(scores.dtype)
-        loss, accuracy = (jnp.where(asked, values, 0).sum() / count for values in (nats, right))
+        loss, accuracy = (jnp.where(labelled, values, 0).sum() / count for values in (nats, right))
         return loss, {"accuracy": accuracy}
 
     def scores(self, model: Classifier, batch: Batch, keys: PRNGKeyArray | None = None) -> Float[Array, "B *T classes"]:
@@ -138,12 +138,12 @@ class ClassificationData(ClassInterface, TaskData):
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"accuracy"}: the fraction of scored positions that are correct, or {} if nothing is scored."""
-        right = asked = 0
+        right = labelled = 0
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             label = np.asarray(batch["label"])
             right += int((np.asarray(answer["label"]) == label)[label >= 0].sum())
-            asked += int((label >= 0).sum())
-        return {"accuracy": right / asked} if asked else {}
+            labelled += int((label >= 0).sum())
+        return {"accuracy": right / labelled} if labelled else {}
 
     def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of scored positions."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.parts import EvaluationSizes, evaluation_sizes
@@ -73,7 +73,7 @@ class GeneratedData(ClassificationData, Generic[Config]):
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Returns the first `limit` examples of the part. The rows that fill up the last batch are not scored."""
         check_part(part, limit)
-        return even({name: x[:limit] for name, x in self._parts[part].items()}, self._most, label=NONE)
+        return equal_batches({name: x[:limit] for name, x in self._parts[part].items()}, self._most, label=NONE)
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
         """Returns the symbols of each example, separated by spaces."""

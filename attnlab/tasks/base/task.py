@@ -53,7 +53,7 @@ class Task(ABC, metaclass=Documented):
 
     @abstractmethod
     def load(self) -> TaskData:
-        """Reads or generate the data.
+        """Reads or generates the data.
 
         Raises:
             DataError: If the data are not available.
@@ -103,7 +103,7 @@ class TaskData(TextInterface):
     fingerprint: str
     """The sha256 of the data in hexadecimal."""
     metric: Metric
-    """The headline metric among those of `score`."""
+    """The primary metric of `score`: the one that chooses learning rates and that verdicts compare."""
     more_metrics: tuple[Metric, ...] = ()
     """The further metrics of `score` and of `loss`."""
     notes: tuple[str, ...] = ()
@@ -189,7 +189,7 @@ class TaskData(TextInterface):
         return []
 
     def count_scored(self, part: str, limit: int | None = None) -> int | None:
-        """Returns the number of scored items, if the headline metric is the fraction of correct items.
+        """Returns the number of scored items, if the primary metric is the fraction of correct items.
 
         Otherwise returns None.
         """

@@ -118,8 +118,8 @@ class TokenPrediction(TextInterface):
 class MarkedPrediction(TokenPrediction):
     """The loss of a model that predicts tokens of one sequence.
 
-    Batches are {"tokens", "answers": [B T] int32, "asked": [B T] bool}. The model should predict `answers` at positions
-    where `asked` is true. It is called with tokens [T] and keep=None, because there is no padding.
+    Batches are {"tokens", "answers": [B T] int32, "scored": [B T] bool}. The model should predict `answers` where
+    `scored` is true. It is called with tokens [T] and keep=None, because there is no padding.
     """
 
     maps = TaskMaps("decoder", "decoder")
@@ -128,8 +128,8 @@ class MarkedPrediction(TokenPrediction):
         """See `TokenPrediction.targets`."""
         import jax.numpy as jnp
 
-        tokens, answers, asked = (jnp.asarray(batch[name]) for name in ("tokens", "answers", "asked"))
-        return TargetTokens((tokens, None), answers, asked)
+        tokens, answers, scored = (jnp.asarray(batch[name]) for name in ("tokens", "answers", "scored"))
+        return TargetTokens((tokens, None), answers, scored)
 
     def model_inputs(self, batch: Batch) -> tuple[np.ndarray | Array, ...]:
         """Returns the tokens, none of which is padding."""

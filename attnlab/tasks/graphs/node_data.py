@@ -14,7 +14,7 @@ from attnlab.data.batches import Buckets
 from attnlab.data.graphs.graphs import UNKNOWN, Graph
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part, composed
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.metrics import ACCURACY, NATS
 from attnlab.tasks.base.models import NodeClassifier
@@ -30,7 +30,7 @@ EXAMINED = 1024  # nodes in an evaluation batch; each batch computes the whole g
 
 
 @dataclass(frozen=True)
-class Labelled:
+class NodeClasses:
     """The shape of the task: what a graph model must be built for."""
 
     nodes: int
@@ -60,7 +60,7 @@ class NodeData(TaskData):
 
     def __init__(self, graph: Graph, parts: Mapping[str, np.ndarray]):
         self.graph, self.parts = graph, parts
-        self.shape = Labelled(len(graph.labels), graph.features, len(graph.classes))
+        self.shape = NodeClasses(len(graph.labels), graph.features, len(graph.classes))
         self.notes = (*graph.notes, *_absent(graph, parts))
         self._order = Buckets(np.ones(len(parts["train"]), np.int64), count=1)
         self._at = {name: n for n, name in enumerate(graph.names)}
@@ -72,7 +72,7 @@ class NodeData(TaskData):
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Returns nodes whose class is known. Each occurs once in an epoch."""
         rows, _ = self._order.batch(seed, step, size)
-        return self._asked(self.parts["train"][rows])
+        return self._node_batch(self.parts["train"][rows])
 
     def loss(
         self, model: NodeClassifier, batch: Batch, key: PRNGKeyArray | None
@@ -85,9 +85,9 @@ class NodeData(TaskData):
         import jax.numpy as jnp
 
         answer = self._tell(model, batch, key)
-        asked = jnp.asarray(batch["label"]) >= 0
-        count = jnp.maximum(asked.sum(), 1).astype(answer["nats"].dtype)
-        nats, accuracy = (jnp.where(asked, answer[name], 0).sum() / count for name in ("nats", "right"))
+        labelled = jnp.asarray(batch["label"]) >= 0
+        count = jnp.maximum(labelled.sum(), 1).astype(answer["nats"].dtype)
+        nats, accuracy = (jnp.where(labelled, answer[name], 0).sum() / count for name in ("nats", "right"))
         return nats + model.penalty().astype(nats.dtype), {"nats": nats, "accuracy": accuracy}
 
     def answer(self, model: NodeClassifier, batch: Batch) -> Batch:
@@ -101,7 +101,7 @@ class NodeData(TaskData):
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Returns batches of up to 1,024 nodes."""
         # The rows that fill up the last batch are node 0 with an unknown label, which is not scored.
-        return even(self._asked(self._examined(part, limit)), EXAMINED, label=UNKNOWN)
+        return equal_batches(self._node_batch(self._examined(part, limit)), EXAMINED, label=UNKNOWN)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"accuracy", "nats"}: the means over the nodes whose class is known, or {} if there are none."""
@@ -143,7 +143,7 @@ class NodeData(TaskData):
         ids = np.array([*(known.get(name, UNKNOWN) for name in graph.classes), UNKNOWN], np.int32)
         found.graph = replace(graph, labels=ids[graph.labels], classes=self.graph.classes)
         found.parts = {**self.parts, "test": np.arange(len(graph.labels), dtype=np.int32)}
-        found.shape = Labelled(len(graph.labels), graph.features, len(self.graph.classes))
+        found.shape = NodeClasses(len(graph.labels), graph.features, len(self.graph.classes))
         found._at = {name: n for n, name in enumerate(graph.names)}
         found.notes = graph.notes
         return found
@@ -177,7 +177,7 @@ class NodeData(TaskData):
         if (name := composed(text.strip())) not in self._at:
             first = ", ".join(self.graph.names[:3])
             raise DataError(f"the graph has no node {name!r}; it has {len(self._at):,} nodes, for example {first}")
-        return self._asked(np.array([self._at[name]], np.int32))
+        return self._node_batch(np.array([self._at[name]], np.int32))
 
     def format_answer(self, answer: Batch) -> str:
         """Returns the predicted class and its probability."""
@@ -233,7 +233,7 @@ class NodeData(TaskData):
             "right": (predicted == label).astype(logs.dtype),
         }
 
-    def _asked(self, nodes: np.ndarray) -> Batch:
+    def _node_batch(self, nodes: np.ndarray) -> Batch:
         return {"node": nodes.astype(np.int32), "label": self.graph.labels[nodes]}
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:

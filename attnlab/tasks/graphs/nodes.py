@@ -65,7 +65,7 @@ class Nodes(GraphTask):
             checks.unused(self, "split", ["each", "valid_examples", "test_examples"])
 
     def load(self) -> NodeData:
-        """Reads or generate the graph, and divide its nodes."""
+        """Reads or generates the graph, and divides its nodes."""
         graph = graph_file.read(files.user_path(self.graph)) if self.graph else graphs.drawn(2000, 4, self.seed)
         if self.split:
             return NodeData(graph, graphs.split(graph, files.user_path(self.split)))

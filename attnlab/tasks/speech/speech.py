@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.console.metric import Metric
-from attnlab.data.audio import recordings, waves
+from attnlab.data.audio import waves
 from attnlab.data.audio.frames import FLOOR, LogMel
-from attnlab.data.audio.joined import NONE, Strings, noisy, varied
-from attnlab.data.audio.recordings import Parts, Recording, absent, ambiguous, known, load_recording
+from attnlab.data.audio.joined import NONE, Utterances, noisy, varied
+from attnlab.data.audio.recordings import Parts, Recording, absent, ambiguous, known, load_recording, short
 from attnlab.data.batches import Buckets, rounded
 from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import hashes, repeated
 from attnlab.data.rng import generator
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import DIGIT_ERROR_RATE, EXACT_MATCH, distance
@@ -68,7 +68,7 @@ class SpeechData(ClassificationData):
         self._hashes = alike["train"]
         self.notes = (*notes, *absent(self.words, parts), *ambiguous(parts), *repeated(alike))
         self._gap = gap
-        self._names_of = {part: [recordings.short(each) for each in parts[part]] for part in PARTS}
+        self._names_of = {part: [short(each) for each in parts[part]] for part in PARTS}
         self._strings = {part: self._joined(part, parts[part]) for part in PARTS}
         self._lengths = {part: each.lengths(task.speed * (part == "train")) for part, each in self._strings.items()}
         self._buckets = Buckets(self._lengths["train"], task.buckets)
@@ -168,11 +168,11 @@ class SpeechData(ClassificationData):
         """Returns the number of words."""
         return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
 
-    def with_test(self, heard: list[Recording], notes: tuple[str, ...], path: str) -> SpeechData:
+    def with_test(self, recordings: list[Recording], notes: tuple[str, ...], path: str) -> SpeechData:
         """Returns the data with other recordings as the test part.
 
         Args:
-            heard: The recordings. A label of "" means that the class is unknown.
+            recordings: The recordings. A label of "" means that the class is unknown.
             notes: Messages about how they were read.
             path: The folder of the recordings, for messages.
 
@@ -180,27 +180,27 @@ class SpeechData(ClassificationData):
             DataError: If a string is longer than the model reads, or if recordings without a class would be joined to
                 strings.
         """
-        if self.task.digits > 1 and not all(each.label for each in heard):
+        if self.task.digits > 1 and not all(each.label for each in recordings):
             raise DataError(
                 f"{path}: recordings without classes require task.digits=1, got task.digits={self.task.digits}"
             )
-        found, strings = copy(self), self._joined("test", heard)
-        names, lengths = [recordings.short(each) for each in heard], strings.lengths()
+        found, strings = copy(self), self._joined("test", recordings)
+        names, lengths = [short(each) for each in recordings], strings.lengths()
         if (longest := int(lengths.argmax())) >= 0 and lengths[longest] > self._longest:
             which = " + ".join(names[n] for n in strings.pieces[longest])
             seconds, most = (frames * self.mel.step for frames in (lengths[longest], self._longest))
             raise DataError(f"{path}: {which} lasts {seconds:.2f} s, but the model reads at most {most:.2f} s")
         found._strings, found._lengths = self._strings | {"test": strings}, self._lengths | {"test": lengths}
         found._names_of, found._known = self._names_of | {"test": names}, {}
-        found.notes = (*notes, *repeated({"train": self._hashes, path: hashes(each.samples for each in heard)}))
+        found.notes = (*notes, *repeated({"train": self._hashes, path: hashes(each.samples for each in recordings)}))
         return found
 
-    def _joined(self, part: str, heard: list[Recording]) -> Strings:
+    def _joined(self, part: str, recordings: list[Recording]) -> Utterances:
         """Returns recordings as strings. The strings of a part always have the same order."""
         index = {"": NONE} | {word: n for n, word in enumerate(self.words)}
-        words = np.array([index[each.label] for each in heard], np.int32)
-        sounds = [self.mel(each.samples) for each in heard]
-        return Strings(self._random(PARTS.index(part)), sounds, words, self.task.digits, self._gap)
+        words = np.array([index[each.label] for each in recordings], np.int32)
+        sounds = [self.mel(each.samples) for each in recordings]
+        return Utterances(self._random(PARTS.index(part)), sounds, words, self.task.digits, self._gap)
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns each string by the names of its recordings, with its words and the predicted words.
@@ -231,8 +231,8 @@ class SpeechData(ClassificationData):
             return self._batch(part, np.array([n]), int(self._lengths[part][n]))
         if not text.strip():
             raise DataError(f"the input {text!r} must be the path of a wav file")
-        heard = load_recording(waves.read(user_path(text)), "", text, self.task.rate, self.mel.size)
-        found = self.mel(heard.samples)
+        recording = load_recording(waves.read(user_path(text)), "", text, self.task.rate, self.mel.size)
+        found = self.mel(recording.samples)
         if (count := len(found)) > self._longest:
             seconds, most = (frames * self.mel.step for frames in (count, self._longest))
             raise DataError(f"{text} lasts {seconds:.2f} s, but the model reads at most {most:.2f} s")
@@ -286,7 +286,7 @@ class SpeechData(ClassificationData):
         lengths, found = self._lengths[part][:limit], self._known.setdefault((part, limit), [])
         buckets = Buckets(lengths, self.task.buckets if len(lengths) > EXAMINED else 1)
         for rows, (width,) in zip(buckets.rows, buckets.widths, strict=True):
-            batches = even(self._batch(part, rows, width), EXAMINED, label=NONE, piece=NONE)
+            batches = equal_batches(self._batch(part, rows, width), EXAMINED, label=NONE, piece=NONE)
             size = len(batches[0]["label"])
             found += [(rows[n * size : (n + 1) * size], batch) for n, batch in enumerate(batches)]
         return found

@@ -72,7 +72,9 @@ class SpeechTask(Task):
 
         The files may be in folders named by their classes.
         """
-        return problem.with_test(*recordings.asked(file, problem.words, self.rate, LogMel(self.rate).size), file)
+        return problem.with_test(
+            *recordings.read_for_scoring(file, problem.words, self.rate, LogMel(self.rate).size), file
+        )
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class Sounds(SpeechTask):
         repeats.distinct(names)
         found = {part: recordings.folder(name, self.rate, LogMel(self.rate).size) for part, name in names.items()}
         notes = tuple(note for _, lines in found.values() for note in lines)
-        return SpeechData(self, {part: heard for part, (heard, _) in found.items()}, notes)
+        return SpeechData(self, {part: recorded for part, (recorded, _) in found.items()}, notes)
 
 
 @dataclass(frozen=True)

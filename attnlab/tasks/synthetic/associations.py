@@ -97,16 +97,16 @@ class AssociationData(TaskData):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), *self.eval_batches("test", 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Returns {"keys", "values": [B T], "queries", "answers": [B 1], "asked": [B 1]}."""
+        """Returns {"keys", "values": [B T], "queries", "answers": [B 1], "scored": [B 1]}."""
         random = self._random("train", seed, step)
         keys, values = associations.pairs(random, size, self.task.keys, self.task.length)
-        queries, answers = associations.asked(random, keys, values)
+        queries, answers = associations.draw_queries(random, keys, values)
         return {
             "keys": keys,
             "values": values,
             "queries": queries,
             "answers": answers,
-            "asked": np.ones_like(queries, bool),
+            "scored": np.ones_like(queries, bool),
         }
 
     def loss(
@@ -118,12 +118,12 @@ class AssociationData(TaskData):
             The loss, and {"accuracy"}.
         """
         answer = self._ask(model, batch, key)
-        asked = batch["asked"].astype(answer["loss"].dtype)
-        loss, accuracy = ((answer[name] * asked).sum() / asked.sum() for name in ("loss", "right"))
+        scored = batch["scored"].astype(answer["loss"].dtype)
+        loss, accuracy = ((answer[name] * scored).sum() / scored.sum() for name in ("loss", "right"))
         return loss, {"accuracy": accuracy}
 
     def answer(self, model: Retriever, batch: Batch) -> Batch:
-        """Returns {"said": [B Q], "loss": [B Q], "right": [B Q]}.
+        """Returns {"predicted": [B Q], "loss": [B Q], "right": [B Q]}.
 
         These are the predicted value, its loss, and whether it is correct.
         """
@@ -132,7 +132,7 @@ class AssociationData(TaskData):
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Returns batches of 20 sequences, each queried for every key.
 
-        "asked" is true for keys that occur in the sequence.
+        "scored" is true for keys that occur in the sequence.
         """
         count = self._count(part, limit)
         starts = range(0, count, EXAMINED)
@@ -141,19 +141,19 @@ class AssociationData(TaskData):
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"loss", "accuracy"}: the means over all queried keys."""
-        asked = np.concatenate([batch["asked"] for batch in self.eval_batches(part, limit)])
+        scored = np.concatenate([batch["scored"] for batch in self.eval_batches(part, limit)])
         means = {}
         for metric, name in (("loss", "loss"), ("accuracy", "right")):
             values = np.concatenate([np.asarray(answer[name], np.float64) for answer in answers])
-            means[metric] = float(values[asked].mean())
+            means[metric] = float(values[scored].mean())
         return means
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns a row for each queried key: the pairs and the key, its value, the predicted value, and the loss."""
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
-            predicted, loss = (np.asarray(answer[name]) for name in ("said", "loss"))
-            for row, n in zip(*np.nonzero(batch["asked"]), strict=True):
+            predicted, loss = (np.asarray(answer[name]) for name in ("predicted", "loss"))
+            for row, n in zip(*np.nonzero(batch["scored"]), strict=True):
                 pairs = zip(batch["keys"][row].tolist(), batch["values"][row].tolist(), strict=True)
                 text = " ".join(f"{key}:{value}" for key, value in pairs) + f" {batch['queries'][row, n]}?"
                 found.append(Row(text, str(batch["answers"][row, n]), str(predicted[row, n]), float(loss[row, n])))
@@ -175,13 +175,13 @@ class AssociationData(TaskData):
             raise DataError(
                 f"the input {text!r} must have keys and values below {self.task.keys} and contain the queried key"
             )
-        (keys, values), asked = np.array(pairs).T, np.array([query])
-        one = {"keys": keys, "values": values, "queries": asked, "answers": values[keys == asked][-1:]}
-        return {name: row[None].astype(np.int32) for name, row in one.items()} | {"asked": np.ones((1, 1), bool)}
+        (keys, values), queries = np.array(pairs).T, np.array([query])
+        one = {"keys": keys, "values": values, "queries": queries, "answers": values[keys == queries][-1:]}
+        return {name: row[None].astype(np.int32) for name, row in one.items()} | {"scored": np.ones((1, 1), bool)}
 
     def format_answer(self, answer: Batch) -> str:
         """Returns the predicted value of the first query."""
-        return str(int(np.asarray(answer["said"])[0, 0]))
+        return str(int(np.asarray(answer["predicted"])[0, 0]))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the pairs as "source" and the queried keys as "target"."""
@@ -207,7 +207,7 @@ class AssociationData(TaskData):
             # ½‖v − onehot‖² expanded, so that the one-hot vector is not built.
             loss = 0.5 * ((v * v).sum(axis=1) - 2 * at + 1)
             value = jnp.argmax(v, axis=1)
-            return {"said": value, "loss": loss, "right": (value == row["answers"]).astype(v.dtype)}
+            return {"predicted": value, "loss": loss, "right": (value == row["answers"]).astype(v.dtype)}
 
         keys = None if key is None else jax.random.split(key, len(batch["keys"]))
         return jax.vmap(one)(jax.tree.map(jnp.asarray, batch), keys)
@@ -216,10 +216,10 @@ class AssociationData(TaskData):
         length = self.task.examined_length or self.task.length
         drawn = associations.pairs(self._random(part, start), EXAMINED, self.task.keys, length)
         keys, values = (rows[:size] for rows in drawn)
-        answers, asked = associations.latest(keys, values, self.task.keys)
+        answers, scored = associations.latest(keys, values, self.task.keys)
         queries = np.broadcast_to(np.arange(self.task.keys, dtype=np.int32), answers.shape)
-        asked = asked & (np.arange(size) < count)[:, None]
-        return {"keys": keys, "values": values, "queries": queries, "answers": answers, "asked": asked}
+        scored = scored & (np.arange(size) < count)[:, None]
+        return {"keys": keys, "values": values, "queries": queries, "answers": answers, "scored": scored}
 
     def _count(self, part: str, limit: int | None) -> int:
         check_part(part, limit)

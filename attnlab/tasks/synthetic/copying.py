@@ -19,7 +19,7 @@ class SelectiveCopying(LengthTask):
 
     Each sequence has `length` tokens, of which `copied` are to be repeated and the others are noise. A marker for each
     of these follows, at which the model predicts them in their order. The noise is what makes copying depend on the
-    content: the distances vary. The headline metric "token_accuracy" is the fraction of correct tokens,
+    content: the distances vary. The primary metric "token_accuracy" is the fraction of correct tokens,
     "sequence_accuracy" that of sequences without an error. Both are means over the tested lengths, and
     "token_accuracy.256" is that of length 256. Validation uses the training length.
 
@@ -59,8 +59,8 @@ class SelectiveCopyingData(LengthData[SelectiveCopying]):
         super().__init__(task, ["·", "|", *(f"t{n}" for n in range(task.vocabulary - 2))], more=task.copied)
 
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Returns {"tokens", "answers": [N T] int32, "asked": [N T]}, where T is `length` + `copied`."""
+        """Returns {"tokens", "answers": [N T] int32, "scored": [N T]}, where T is `length` + `copied`."""
         tokens, copied = copying.draw(random, size, self.task.vocabulary, length, self.task.copied)
-        answers, asked = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
-        answers[:, length:], asked[:, length:] = copied, True
-        return {"tokens": tokens, "answers": answers, "asked": asked}
+        answers, scored = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
+        answers[:, length:], scored[:, length:] = copied, True
+        return {"tokens": tokens, "answers": answers, "scored": scored}

@@ -24,7 +24,7 @@ class Dyck(LengthTask):
 
     A model of the language predicts each bracket from those before it, which may open or close. After each bracket at
     which some are open, only one may close: that of the last open one. It counts as predicted if it has more than 80%
-    of the probability of all closing brackets. The headline metric "closing_accuracy" is the mean over distances, in
+    of the probability of all closing brackets. The primary metric "closing_accuracy" is the mean over distances, in
     brackets, of the fraction predicted at that distance from the open bracket. So, short distances, which are the most
     frequent, do not decide it. The language, Dyck-(k, m), and the metric are those of Hewitt et al. 2020.
 
@@ -63,12 +63,12 @@ class DyckData(LengthData[Dyck]):
         super().__init__(task, [*(f"({n}" for n in kinds), *(f"{n})" for n in kinds)])
 
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Returns {"tokens", "answers": [N T] int32, "asked": [N T]}, and for evaluation {"closing", "distance"} too.
+        """Returns {"tokens", "answers": [N T] int32, "scored": [N T]}, and for evaluation {"closing", "distance"} too.
 
         "answers" are the next brackets. "closing" and "distance" [N T] are those of `attnlab.data.synthetic.dyck.draw`.
         """
         ids, closing, distance = dyck.draw(random, size, length + 1, self.task.kinds, self.task.depth)
-        batch = {"tokens": ids[:, :-1], "answers": ids[:, 1:], "asked": np.ones((size, length), bool)}
+        batch = {"tokens": ids[:, :-1], "answers": ids[:, 1:], "scored": np.ones((size, length), bool)}
         return batch if part == "train" else batch | {"closing": closing[:, :-1], "distance": distance[:, :-1]}
 
     def answer(self, model: TokenScores, batch: Batch) -> Batch:
@@ -89,9 +89,9 @@ class DyckData(LengthData[Dyck]):
 
     def measure(self, part: str, whole: Batch, answer: Batch) -> dict[str, float]:
         """Returns {"closing_accuracy"}: the mean over distances of the fraction of confident correct predictions."""
-        expected, asked = self.questions(whole)
-        right = ((answer["tokens"] == expected) & (answer["share"] > CONFIDENT))[asked]
-        distance = whole["distance"][asked]
+        expected, scored = self.questions(whole)
+        right = ((answer["tokens"] == expected) & (answer["share"] > CONFIDENT))[scored]
+        distance = whole["distance"][scored]
         count = np.bincount(distance)
         shares = np.bincount(distance, right)[count > 0] / count[count > 0]
         return {self.metric.name: float(shares.mean())}

@@ -94,9 +94,9 @@ class ConvolutionData(TaskData):
         import jax.numpy as jnp
 
         answers = jnp.asarray(batch["answers"])
-        asked = ~jnp.isnan(answers)
-        away = jnp.where(asked, self.answer(model, batch)["image"] - jnp.where(asked, answers, 0), 0)
-        return (away * away).sum() / jnp.maximum(asked.sum(), 1).astype(away.dtype), {}
+        scored = ~jnp.isnan(answers)
+        away = jnp.where(scored, self.answer(model, batch)["image"] - jnp.where(scored, answers, 0), 0)
+        return (away * away).sum() / jnp.maximum(scored.sum(), 1).astype(away.dtype), {}
 
     def answer(self, model: ImageModel, batch: Batch) -> Batch:
         """Returns {"image": [B H W C]}."""
@@ -113,9 +113,9 @@ class ConvolutionData(TaskData):
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"error"}: the mean square error divided by the variance of the expected answers."""
         expected = self.eval_batches(part, limit)[0]["answers"].astype(np.float64)
-        asked = ~np.isnan(expected)
-        away = np.asarray(answers[0]["image"], np.float64)[asked] - expected[asked]
-        return {"error": float((away**2).mean() / expected[asked].var())}
+        scored = ~np.isnan(expected)
+        away = np.asarray(answers[0]["image"], np.float64)[scored] - expected[scored]
+        return {"error": float((away**2).mean() / expected[scored].var())}
 
     def encode_prompt(self, text: str) -> Batch:
         """Returns one image by its number: "test:3" is the third of the test part.

@@ -16,12 +16,12 @@ from attnlab.tasks.synthetic.lengths import SEQUENCE_ACCURACY, LengthData, Lengt
 
 @dataclass(frozen=True)
 class GroupWords(LengthTask):
-    """Elements of a finite group, and the product of each prefix: "021 120 102" → "021 102 012". Scored by words.
+    """Elements of a finite group, and the product of each prefix: "021 120" → "021 102". Scored by sequence accuracy.
 
     This is state tracking: the elements of a word act on a state one after another, and the model tags each element
     with the state that it leads to. The elements are independent and uniform. No training batch repeats.
 
-    The headline metric is "sequence_accuracy", the fraction of words whose products are all correct, as in Grazzi et
+    The primary metric is "sequence_accuracy", the fraction of words whose products are all correct, as in Grazzi et
     al. 2025 and Siems et al. 2025. "token_accuracy" is the fraction of correct products. It flatters a model that
     loses the state: the first products are easy, and half of all guesses about a parity are right. Both are means over
     the tested lengths. "sequence_accuracy.256" is that of length 256. Validation uses the training length.
@@ -83,14 +83,14 @@ class GroupWords(LengthTask):
 
 @dataclass(frozen=True)
 class Parity(GroupWords):
-    """Bits, and whether the number of ones so far is odd: "1 0 1 1" → "1 1 0 1". Scored by words, as `group-words`."""
+    """Bits, and whether the number of ones so far is odd: "1 0 1 1" → "1 1 0 1". Scored by sequence accuracy."""
 
     group: str | tuple[tuple[int, ...], ...] = "z2"
 
 
 @dataclass(frozen=True)
 class ModularSum(GroupWords):
-    """Digits, and their sums so far modulo 5: "3 4 0 1" → "3 2 2 3". Scored by words, as `group-words`.
+    """Digits, and their sums so far modulo 5: "3 4 0 1" → "3 2 2 3". Scored by sequence accuracy.
 
     `task.group=z7` is the sum modulo 7.
     """
@@ -100,14 +100,14 @@ class ModularSum(GroupWords):
 
 @dataclass(frozen=True)
 class S3(GroupWords):
-    """Permutations of three points, and the product of each prefix. Scored by words, as `group-words`."""
+    """Permutations of three points, and the product of each prefix. Scored by sequence accuracy."""
 
     group: str | tuple[tuple[int, ...], ...] = "s3"
 
 
 @dataclass(frozen=True)
 class S5(GroupWords):
-    """Permutations of five points, and the product of each prefix. Scored by words, as `group-words`.
+    """Permutations of five points, and the product of each prefix. Scored by sequence accuracy.
 
     `task.moved=2` has words of transpositions and the identity alone.
     """
@@ -130,6 +130,6 @@ class GroupWordsData(LengthData[GroupWords]):
             self.fingerprint = hashlib.sha256(self.fingerprint.encode() + group.table.tobytes()).hexdigest()
 
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Returns {"tokens", "answers": [N T] int32, "asked": [N T]}. All positions are asked."""
+        """Returns {"tokens", "answers": [N T] int32, "scored": [N T]}. All positions are scored."""
         words, products = groups.draw(random, size, length, self.group, self.task.moved)
-        return {"tokens": words, "answers": products, "asked": np.ones(words.shape, bool)}
+        return {"tokens": words, "answers": products, "scored": np.ones(words.shape, bool)}

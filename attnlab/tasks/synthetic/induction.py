@@ -58,8 +58,8 @@ class InductionData(LengthData[Induction]):
         super().__init__(task, ["!", *(f"t{n}" for n in range(1, task.vocabulary))])
 
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Returns {"tokens", "answers": [N T] int32, "asked": [N T]}. "asked" is true at the last token only."""
+        """Returns {"tokens", "answers": [N T] int32, "scored": [N T]}. "scored" is true at the last token only."""
         tokens, last = induction.draw(random, size, self.task.vocabulary, length)
-        answers, asked = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
-        answers[:, -1], asked[:, -1] = last, True
-        return {"tokens": tokens, "answers": answers, "asked": asked}
+        answers, scored = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
+        answers[:, -1], scored[:, -1] = last, True
+        return {"tokens": tokens, "answers": answers, "scored": scored}

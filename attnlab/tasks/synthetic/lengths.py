@@ -13,7 +13,7 @@ from attnlab.console.metric import Metric
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.parts import EvaluationSizes, evaluation_sizes
 from attnlab.tasks.base.shapes import Tokens
@@ -94,14 +94,14 @@ class LengthData(SymbolQuestions, Generic[Config]):
 
     @abstractmethod
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Generate sequences of one length.
+        """Generates sequences of one length.
 
         Returns:
-            {"tokens", "answers": [N T] int32, "asked": [N T]}, where "asked" is true at the positions that are scored.
+            {"tokens", "answers": [N T] int32, "scored": [N T]}, where "scored" marks the positions that count.
         """
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Generate the training batch of a seed and step: {"tokens", "answers": [B T] int32, "asked": [B T]}."""
+        """Generates the training batch of a seed and step: {"tokens", "answers": [B T] int32, "scored": [B T]}."""
         return self._drawn(size, self.task.length, "train", seed, step)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
@@ -122,22 +122,22 @@ class LengthData(SymbolQuestions, Generic[Config]):
         return means | (parts if part == "test" else {})
 
     def questions(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the correct answers of an evaluation batch and where they are asked, both [B T]."""
-        return batch["answers"], batch["asked"]
+        """Returns the correct answers of an evaluation batch and which of them are scored, both [B T]."""
+        return batch["answers"], batch["scored"]
 
     def measure(self, part: str, whole: Batch, answer: Batch) -> dict[str, float]:
-        """Compute the metrics of all sequences of one length.
+        """Computes the metrics of all sequences of one length.
 
         Args:
             part: "valid" or "test".
             whole: The sequences.
             answer: The model's answers to them.
         """
-        expected, asked = self.questions(whole)
+        expected, scored = self.questions(whole)
         right = answer["tokens"] == expected
-        found = {self.accuracy_name: float(right[asked].mean())}
+        found = {self.accuracy_name: float(right[scored].mean())}
         if SEQUENCE_ACCURACY.name in self.metrics:
-            found[SEQUENCE_ACCURACY.name] = float((right | ~asked).all(axis=1).mean())
+            found[SEQUENCE_ACCURACY.name] = float((right | ~scored).all(axis=1).mean())
         return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
@@ -145,18 +145,18 @@ class LengthData(SymbolQuestions, Generic[Config]):
         said = lambda ids: " ".join(self.words[n] for n in ids)
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
-            expected, asked = self.questions(batch)
+            expected, scored = self.questions(batch)
             predicted = np.asarray(answer["tokens"])
-            for n in np.flatnonzero(asked.any(axis=1)):
-                on = asked[n]
+            for n in np.flatnonzero(scored.any(axis=1)):
+                on = scored[n]
                 found.append(Row(said(batch["tokens"][n]), said(expected[n, on]), said(predicted[n, on])))
         return found
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Returns the number of questions, or of sequences if the headline metric is their accuracy."""
-        asked = [self.questions(batch)[1] for batch in self.eval_batches(part, limit)]
+        """Returns the number of questions, or of sequences if the primary metric is their accuracy."""
+        scored = [self.questions(batch)[1] for batch in self.eval_batches(part, limit)]
         whole = self.metric == SEQUENCE_ACCURACY
-        return sum(int((on.any(axis=1) if whole else on).sum()) for on in asked)
+        return sum(int((on.any(axis=1) if whole else on).sum()) for on in scored)
 
     def _drawn(self, size: int, length: int, part: str, *more: int) -> Batch:
         return self.draw(generator(self.task.seed, PARTS.index(part), *more), size, length, part)
@@ -174,4 +174,4 @@ class LengthData(SymbolQuestions, Generic[Config]):
 
 def _split(whole: Batch) -> list[Batch]:
     """Returns sequences of one length as batches. The rows that fill up the last batch are not scored."""
-    return even(whole, max(1, min(EXAMINED, POSITIONS // whole["tokens"].shape[1])))
+    return equal_batches(whole, max(1, min(EXAMINED, POSITIONS // whole["tokens"].shape[1])))

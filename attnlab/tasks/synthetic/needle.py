@@ -83,11 +83,11 @@ class NeedleData(LengthData[Needle]):
         super().__init__(task, words)
 
     def draw(self, random: np.random.Generator, size: int, length: int, part: str) -> Batch:
-        """Returns {"tokens", "answers": [N T] int32, "asked": [N T]}. "asked" is true at the last token only."""
+        """Returns {"tokens", "answers": [N T] int32, "scored": [N T]}. "scored" is true at the last token only."""
         task = self.task
         filled = length - needle.SHORTEST - (task.needles - 1) * len(needle.PHRASE)
         tokens = np.zeros((size, length), np.int32)
-        answers, asked = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
+        answers, scored = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
         for n in range(size):
             needles = np.tile(self._phrase, (task.needles, 1))
             needles[:, needle.PHRASE.index("{key}")] = self._keys + random.permutation(task.keys)[: task.needles]
@@ -99,8 +99,8 @@ class NeedleData(LengthData[Needle]):
             hay = needle.hay(random, self._sentences[part], filled)
             text = needle.hide(hay, self._end, needles, depths)
             tokens[n] = np.concatenate([text, needles[0, : needle.ASKED]])
-            answers[n, -1], asked[n, -1] = values[0], True
-        return {"tokens": tokens, "answers": answers, "asked": asked}
+            answers[n, -1], scored[n, -1] = values[0], True
+        return {"tokens": tokens, "answers": answers, "scored": scored}
 
     def measure(self, part: str, whole: Batch, answer: Batch) -> dict[str, float]:
         """Returns {"accuracy"}, and for the test part also "accuracy_at_depth.PERCENT" for each depth."""

@@ -114,11 +114,11 @@ class PathfinderData(GeneratedData[Pathfinder]):
         """Returns the images, each with the predicted class."""
         from attnlab.plotting import grid
 
-        asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)[:SHOWN]
-        predicted, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
+        labelled = np.flatnonzero(np.asarray(batch["label"]) >= 0)[:SHOWN]
+        predicted, truth = (np.asarray(each["label"])[labelled] for each in (answer, batch))
         titles = [self.classes[a] + ("" if a == b else " (wrong)") for a, b in zip(predicted, truth, strict=True)]
-        caption = f"Are the dots joined? {(predicted == truth).sum()} of {len(asked)} correct"
-        return {caption: grid(list(np.asarray(batch["source"])[asked]), titles)}
+        caption = f"Are the dots joined? {(predicted == truth).sum()} of {len(labelled)} correct"
+        return {caption: grid(list(np.asarray(batch["source"])[labelled]), titles)}
 
 
 def _given(drawn: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ class SymbolQuestions(MarkedPrediction, TaskData):
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             predicted = np.asarray(answer["tokens"])
-            for row, place in zip(*np.nonzero(batch["asked"]), strict=True):
+            for row, place in zip(*np.nonzero(batch["scored"]), strict=True):
                 words = [self.words[n] for n in batch["tokens"][row, : place + 1]]
                 found.append(
                     Row(" ".join(words), self.words[batch["answers"][row, place]], self.words[predicted[row, place]])
@@ -46,7 +46,7 @@ class SymbolQuestions(MarkedPrediction, TaskData):
 
     def count_scored(self, part: str, limit: int | None = None) -> int | None:
         """Returns the number of questions."""
-        return sum(int(batch["asked"].sum()) for batch in self.eval_batches(part, limit))
+        return sum(int(batch["scored"].sum()) for batch in self.eval_batches(part, limit))
 
     def encode_prompt(self, text: str) -> Batch:
         """Parses one sequence, for example "k1 v5 k2 v0 k1". Its last token is the question.
@@ -60,9 +60,9 @@ class SymbolQuestions(MarkedPrediction, TaskData):
         if len(words) > self.shape.length:
             raise DataError(f"the input has {len(words)} symbols, but the model reads at most {self.shape.length}")
         tokens = np.array([self._vocabulary.encode(words)], np.int32) - RESERVED
-        asked = np.zeros(tokens.shape, bool)
-        asked[0, -1] = True
-        return {"tokens": tokens, "answers": np.zeros_like(tokens), "asked": asked}
+        scored = np.zeros(tokens.shape, bool)
+        scored[0, -1] = True
+        return {"tokens": tokens, "answers": np.zeros_like(tokens), "scored": scored}
 
     def format_answer(self, answer: Batch) -> str:
         """Returns the predicted token after the last one."""

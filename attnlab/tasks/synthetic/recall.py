@@ -10,7 +10,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.data.synthetic import recall
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import ACCURACY
 from attnlab.tasks.base.parts import evaluation_sizes
@@ -100,16 +100,16 @@ class RecallData(SymbolQuestions):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Returns {"tokens", "answers": [B T] int32, "asked": [B T]}.
+        """Returns {"tokens", "answers": [B T] int32, "scored": [B T]}.
 
-        "asked" is also true at keys that occur again among the pairs.
+        "scored" is also true at keys that occur again among the pairs.
         """
         drawn = self._draw(size, "train", seed, step)
-        return drawn | {"asked": drawn.pop("might")}
+        return drawn | {"scored": drawn.pop("might")}
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Returns batches like those of training. The rows that fill up the last batch are not scored."""
-        return even(self._examined(part, limit), EXAMINED)
+        return equal_batches(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"accuracy"}: the fraction of correct answers.
@@ -118,7 +118,7 @@ class RecallData(SymbolQuestions):
         """
         whole = self._examined(part, limit)
         predicted = np.concatenate([np.asarray(answer["tokens"]) for answer in answers])[: len(whole["tokens"])]
-        right = (predicted == whole["answers"])[whole["asked"]]
+        right = (predicted == whole["answers"])[whole["scored"]]
         octaves = {}
         if self.task.by_distance and part == "test":
             octave = np.log2(self._distances(whole)).astype(int)
@@ -128,9 +128,9 @@ class RecallData(SymbolQuestions):
     def _distances(self, whole: Batch) -> np.ndarray:
         """Returns the distance of each question from the last earlier occurrence of its key.
 
-        The order is that of `asked`.
+        The order is that of `scored`.
         """
-        rows, places = np.nonzero(whole["asked"])
+        rows, places = np.nonzero(whole["scored"])
         keys = whole["tokens"][:, : 2 * self.task.pairs : 2]
         same = keys[rows] == whole["tokens"][rows, places][:, None]
         return places - 2 * (self.task.pairs - 1 - np.argmax(same[:, ::-1], axis=1))
@@ -139,12 +139,12 @@ class RecallData(SymbolQuestions):
         task = self.task
         random = generator(task.seed, PARTS.index(part), *more)
         drawn = recall.draw(random, size, self.half, self.half, task.pairs, task.queries, self.length)
-        return dict(zip(("tokens", "answers", "asked", "might"), drawn, strict=True))
+        return dict(zip(("tokens", "answers", "scored", "might"), drawn, strict=True))
 
     def _questions(self, size: int, part: str) -> Batch:
         """Returns an evaluation part, in which only the questions after the pairs count."""
         drawn = self._draw(size, part)
-        return {name: drawn[name] for name in ("tokens", "answers", "asked")}
+        return {name: drawn[name] for name in ("tokens", "answers", "scored")}
 
     def _examined(self, part: str, limit: int | None) -> Batch:
         check_part(part, limit)

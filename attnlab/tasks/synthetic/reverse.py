@@ -42,7 +42,7 @@ class Reverse(PairTask):
     buckets: int = 3
     """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
     metric: str = "exact_match"
-    """The headline metric, "exact_match" or "bleu"."""
+    """The primary metric, "exact_match" or "bleu"."""
 
     def __post_init__(self):
         super().__post_init__()

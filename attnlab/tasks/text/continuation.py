@@ -17,7 +17,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.text.units import Bytes, TokenizerSpec
 from attnlab.data.text.vocabulary import PAD, RESERVED, require_symbol
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.metrics import ACCURACY, PERPLEXITY, perplexity
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Row, TaskData
@@ -38,7 +38,7 @@ class LanguageModelData(PromptInterface, TaskData):
 
     Args:
         parts: The text of "train", "valid" and "test".
-        units: What the symbols of the text are. The vocabulary is learned from the training part only.
+        units: The tokenizer of the text. The vocabulary is learned from the training part only.
         length: The number of symbols of a training block.
         longest: The number of symbols of an evaluation block, and of a prompt and its continuation. 0 means `length`.
 
@@ -57,7 +57,7 @@ class LanguageModelData(PromptInterface, TaskData):
         super().__init__(units.fit([parts["train"]]), longest or length)
         self.metric = Metric(f"nats_per_{self._measure}", low=0)
         self._ids = {
-            part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
+            part: np.array(self.tokenizer.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
         long = {part: _long_lines(text) for part, text in parts.items()}
         self._long_lines = long["train"]
@@ -79,15 +79,15 @@ class LanguageModelData(PromptInterface, TaskData):
         self.fingerprint = _fingerprint(parts)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Returns {"tokens", "answers": [B T] int32, "asked": [B T]}. The answer at every symbol is the next symbol."""
-        return _asked(self._blocks.batch(seed, step, size))
+        """Returns {"tokens", "answers": [B T] int32, "scored": [B T]}. Every answer is the next symbol."""
+        return _next_symbol_batch(self._blocks.batch(seed, step, size))
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Returns the blocks of a part, or `limit` of them, in the order of the text.
 
         Positions after its end are not scored.
         """
-        return even(self._examined(part, limit), EXAMINED)
+        return equal_batches(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"nats_per_character", "perplexity", "accuracy"}.
@@ -103,13 +103,13 @@ class LanguageModelData(PromptInterface, TaskData):
         each further range ends at twice the previous end.
         """
         examined = self._examined(part, limit)
-        blocks = [row[asked] for row, asked in zip(examined["answers"], examined["asked"], strict=True)]
-        scored = np.concatenate(blocks)
+        blocks = [row[scored] for row, scored in zip(examined["answers"], examined["scored"], strict=True)]
+        expected = np.concatenate(blocks)
         nats, right = (np.concatenate([np.asarray(a[name], np.float64) for a in answers]) for name in ("nats", "right"))
         found = {
-            self.metric.name: float(nats.sum()) / max(1, self._amount(scored)),
-            "perplexity": perplexity(float(nats.sum()), len(scored)),
-            "accuracy": float(right.sum()) / len(scored),
+            self.metric.name: float(nats.sum()) / max(1, self._amount(expected)),
+            "perplexity": perplexity(float(nats.sum()), len(expected)),
+            "accuracy": float(right.sum()) / len(expected),
         }
         length, longest = self._blocks.length, self.shape.length
         edges = [0, *_doubled(length, longest)]
@@ -135,7 +135,7 @@ class LanguageModelData(PromptInterface, TaskData):
             *self._unseen({path: text}),
             *repeated({"train": self._long_lines, path: _long_lines(text)}, LONG_LINES),
         )
-        found._ids = self._ids | {"test": np.array(self.codec.encode(text, known=True), np.int32)}
+        found._ids = self._ids | {"test": np.array(self.tokenizer.encode(text, known=True), np.int32)}
         if len(found._ids["test"]) < 2:
             raise DataError(
                 f"{path} has {len(found._ids['test'])} symbols, but needs at least 2, because the first is not scored"
@@ -146,26 +146,26 @@ class LanguageModelData(PromptInterface, TaskData):
         """Returns the text of each block, and the sum of the costs of its symbols in nats."""
         examined = self._examined(part, limit)
         nats = [float(n) for answer in answers for n in np.asarray(answer["nats"], np.float64).sum(axis=1)]
-        pairs = zip(examined["answers"], examined["asked"], strict=True)
-        texts = [self.codec.decode(row[on], within=True) for row, on in pairs]
+        pairs = zip(examined["answers"], examined["scored"], strict=True)
+        texts = [self.tokenizer.decode(row[on], within=True) for row, on in pairs]
         return [Row(text, None, None, cost) for text, cost in zip(texts, nats, strict=False)]
 
     @property
     def _measure(self) -> str:
         """The unit of the cost: "character", or "word" if the text cannot be restored from its symbols."""
-        return "character" if self.codec.units.spells else "word"
+        return "character" if self.tokenizer.units.spells else "word"
 
     def _amount(self, ids: np.ndarray) -> int:
         """Returns the number of characters, or words, of symbols inside the text."""
-        if isinstance(self.codec.units, Bytes):
+        if isinstance(self.tokenizer.units, Bytes):
             # Blocks may split a character. It counts at its first byte; its other bytes are 10xxxxxx in UTF-8.
             return int(((ids - RESERVED) & 0xC0 != 0x80).sum())
-        return len(self.codec.decode(ids, within=True) if self.codec.units.spells else ids)
+        return len(self.tokenizer.decode(ids, within=True) if self.tokenizer.units.spells else ids)
 
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
         """Yields a message for each text, by name, that has symbols which never occur in training."""
         for name, text in parts.items():
-            unseen, count = self.codec.unknown_symbols(text)
+            unseen, count = self.tokenizer.unknown_symbols(text)
             share = f"{len(unseen):,} of {count:,} symbols do not occur in training"
             if 2 * len(unseen) > count:
                 called = f"the part {name!r}" if name in PARTS else name
@@ -179,8 +179,8 @@ class LanguageModelData(PromptInterface, TaskData):
         ids, length = self._ids[part], self.shape.length
         rows = np.sort(sampled(-(-(len(ids) - 1) // length), limit))
         places = (rows * length)[:, None] + np.arange(length + 1)
-        whole = _asked(np.where(places < len(ids), ids[np.minimum(places, len(ids) - 1)], PAD))
-        return whole | {"asked": places[:, 1:] < len(ids)}
+        whole = _next_symbol_batch(np.where(places < len(ids), ids[np.minimum(places, len(ids) - 1)], PAD))
+        return whole | {"scored": places[:, 1:] < len(ids)}
 
 
 def _doubled(length: int, longest: int) -> list[int]:
@@ -202,10 +202,10 @@ def _commonest(symbols: list[str], most: int = 3) -> str:
     )
 
 
-def _asked(blocks: np.ndarray) -> Batch:
+def _next_symbol_batch(blocks: np.ndarray) -> Batch:
     """Returns blocks as a batch in which the answer at every symbol is the next symbol."""
     tokens, answers = blocks[:, :-1], blocks[:, 1:]
-    return {"tokens": tokens, "answers": answers, "asked": np.ones(tokens.shape, bool)}
+    return {"tokens": tokens, "answers": answers, "scored": np.ones(tokens.shape, bool)}
 
 
 def _long_lines(text: str) -> list[str]:

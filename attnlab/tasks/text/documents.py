@@ -103,7 +103,7 @@ class Documents(Task):
             raise ValueError(f"task.{part}={path!r} requires task.text=own, got task.text={self.text}")
 
     def load(self) -> GeneratedData:
-        """Reads or generate the sentences.
+        """Reads or generates the sentences.
 
         Raises:
             DataError: If there are too few sentences for a document of this length.
@@ -121,7 +121,7 @@ class DocumentPairs(Documents):
     """
 
     def load(self) -> GeneratedData:
-        """Reads or generate the sentences.
+        """Reads or generates the sentences.
 
         Raises:
             DataError: If there are too few sentences for two documents of this length.
@@ -142,7 +142,9 @@ class TextClassification(GeneratedData[Documents]):
         longest = max(len(one) for pool in self._pools.values() for each in pool.values() for one in each)
         documents.check(self._pools, self.each * (task.longest + longest), f"task.text={task.text}")
         self._known = known
-        super().__init__(task, *self._asked(known, Tokens(documents.BYTES, task.longest)), self.each * task.longest)
+        super().__init__(
+            task, *self._classes_and_shape(known, Tokens(documents.BYTES, task.longest)), self.each * task.longest
+        )
         if task.text == "own":
             # The fingerprint of the generator covers a few documents only and would miss a changed line of a file.
             self.fingerprint = hashlib.sha256(repr((self.fingerprint, self._pools)).encode()).hexdigest()
@@ -153,7 +155,7 @@ class TextClassification(GeneratedData[Documents]):
                 reason = "because they occur earlier in this part or in a later part"
                 self.notes = (*self.notes, f"{share} are left out, {reason}")
 
-    def _asked(self, known: list[str], document: Tokens) -> tuple[Sequence[str], Any]:
+    def _classes_and_shape(self, known: list[str], document: Tokens) -> tuple[Sequence[str], Any]:
         """Returns the names of the classes, and the shape of the task."""
         return known, Classes(document, len(known))
 
@@ -206,7 +208,7 @@ class PairClassification(TextClassification):
     each = 2
     maps = None
 
-    def _asked(self, known: list[str], document: Tokens) -> tuple[Sequence[str], PairOfDocuments]:
+    def _classes_and_shape(self, known: list[str], document: Tokens) -> tuple[Sequence[str], PairOfDocuments]:
         return SAME, PairOfDocuments(document, len(SAME))
 
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:

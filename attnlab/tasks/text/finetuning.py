@@ -20,13 +20,13 @@ from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.masking import Masking
 from attnlab.data.text.units import Tokenizer, TokenizerSpec, Words
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.models import Classifier, MaskedWordModel
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.base.token_prediction import TokenLosses, losses_of_logits
-from attnlab.tasks.text.labelling import SentenceInterface, asked, encoded
+from attnlab.tasks.text.labelling import SentenceInterface, encoded, sentence_batch
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray
@@ -43,7 +43,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
 
     Args:
         parts: The examples of "train", "valid" and "test": a sentence, and its class as the only target.
-        units: What the symbols of a sentence are. The vocabulary is learned from "train" and `unlabelled` only.
+        units: The tokenizer of sentences. The vocabulary is learned from "train" and `unlabelled` only.
         masked: The number of pretraining steps. Their sentences are those of "train" and `unlabelled`.
         unlabelled: Further sentences for pretraining.
         share: The fraction of the known symbols of a sentence that is masked. Training masks are a function of seed and
@@ -76,11 +76,11 @@ class FinetuningData(SentenceInterface, ClassificationData):
                 raise DataError(f"the part {part!r} has no sentences")
         texts = {part: [str(example.source) for example in parts[part]] for part in parts}
         self._texts = texts
-        codec = _fitted(units, [*texts["train"], *unlabelled], least)
-        ids = {part: [encoded(codec, text) for text in texts[part]] for part in texts}
-        more = [encoded(codec, text) for text in unlabelled]
+        tokenizer = _fitted(units, [*texts["train"], *unlabelled], least)
+        ids = {part: [encoded(tokenizer, text) for text in texts[part]] for part in texts}
+        more = [encoded(tokenizer, text) for text in unlabelled]
         width = int(rounded(max(len(row) for rows in (*ids.values(), more) for row in rows)))
-        super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}), codec, width, read)
+        super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}), tokenizer, width, read)
         self.masked = self.pretraining_steps = masked
         self.masking = Masking(self.mask, RESERVED, self.unknown, share)
         self._known = pad([*ids["train"], *more])
@@ -107,9 +107,9 @@ class FinetuningData(SentenceInterface, ClassificationData):
         """
         if step >= self.masked:
             rows, (width,) = self._sorted.batch(seed, step - self.masked, size)
-            return asked(self._known[rows, :width]) | {"label": self._labels["train"][rows]}
+            return sentence_batch(self._known[rows, :width]) | {"label": self._labels["train"][rows]}
         rows, (width,) = self._filled.batch(seed, step, size)
-        batch = asked(self._known[rows, :width])
+        batch = sentence_batch(self._known[rows, :width])
         return self._hidden(batch.pop("source"), seed, _DRAWS, step) | batch
 
     def loss(
@@ -148,19 +148,19 @@ class FinetuningData(SentenceInterface, ClassificationData):
         """
         check_part(part, limit)
         source = self._examined[part]
-        whole = asked(source) | {"label": self._labels[part]}
+        whole = sentence_batch(source) | {"label": self._labels[part]}
         if self.masked:
             whole |= self._hidden(source, 0, _EXAMINATION)
         rows = sampled(len(source), limit)
-        return even({name: values[rows] for name, values in whole.items()}, EXAMINED, label=NONE)
+        return equal_batches({name: values[rows] for name, values in whole.items()}, EXAMINED, label=NONE)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"accuracy"} of classes, and with pretraining {"masked_nats"}, the mean cost of a masked word."""
         found = super().score(part, answers, limit)
         if self.masked:
-            asked = sum(int((batch["answers"] != PAD).sum()) for batch in self.eval_batches(part, limit))
+            count = sum(int((batch["answers"] != PAD).sum()) for batch in self.eval_batches(part, limit))
             nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
-            found["masked_nats"] = nats / max(1, asked)
+            found["masked_nats"] = nats / max(1, count)
         return found
 
     def with_test(self, examples: Sequence[Example], path: str, lines: Sequence[int]) -> FinetuningData:
@@ -175,7 +175,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
             DataError: If a sentence is longer than any of the task's own files. The message names the first one.
         """
         texts = [str(example.source) for example in examples]
-        ids, width = [encoded(self.codec, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
+        ids, width = [encoded(self.tokenizer, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
         for line, row in zip(lines, ids, strict=True):
             if len(row) > width:
                 size = f"the sentence has {len(row)} symbols, but the model reads at most {width}"

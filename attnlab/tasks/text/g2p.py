@@ -10,7 +10,7 @@ from attnlab.data.text.units import Characters, Words
 from attnlab.data.text.words import read_user_file
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import PHONEME_ERROR_RATE, WORD_ERROR_RATE, error_rates
-from attnlab.tasks.text.pair_task import PairTask, halves, left_out, own_parts
+from attnlab.tasks.text.pair_task import PairTask, halves, left_out, user_parts
 from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
 
@@ -47,9 +47,9 @@ class CMUdict(PairTask):
         """Inputs are lower-cased, as the dictionary's words are."""
         return {**super().how, "read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
 
-    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the examples of a file in the dictionary's format, or of a file of words only."""
-        return _asked(file, cmudict.rows, self.empty)
+        return _read_for_scoring(file, cmudict.rows, self.empty)
 
     def load(self) -> PairData:
         """Reads the dictionary. It is downloaded if it is not available locally."""
@@ -102,23 +102,23 @@ class Sigmorphon(PairTask):
         """Targets are smoothed."""
         return {**super().how, "smoothing": self.smoothing}
 
-    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the examples of a file of words and phones, or of a file of words only."""
-        return _asked(file, sigmorphon.rows, self.empty)
+        return _read_for_scoring(file, sigmorphon.rows, self.empty)
 
     def load(self) -> PairData:
         """Reads the three parts. They are downloaded if they are not available locally."""
         return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows)
 
 
-def _asked(file: str, rows: words.Rows, empty: str) -> tuple[list[Example], list[str], list[str]]:
+def _read_for_scoring(file: str, rows: words.Rows, empty: str) -> tuple[list[Example], list[str], list[str]]:
     half = halves(empty)
-    examples = words.asked(file, rows, half)
+    examples = words.read_for_scoring(file, rows, half)
     return examples, [repr(str(example.source)) for example in examples], left_out({file: half})
 
 
 def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: words.Rows) -> PairData:
-    parts, notes = own_parts(task, public, lambda path, half: read_user_file(path, rows, half))
+    parts, notes = user_parts(task, public, lambda path, half: read_user_file(path, rows, half))
     units = (Characters(), Words())
     found = PairData(parts, units, _rates, (WORD_ERROR_RATE, PHONEME_ERROR_RATE), task.buckets, **task.how)
     found.notes = (*notes, *found.notes)

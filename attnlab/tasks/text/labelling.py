@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
-from attnlab.data.text.listed import ListCodec
+from attnlab.data.text.listed import ListTokenizer
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base.classification import ClassInterface
@@ -25,15 +25,17 @@ class SentenceInterface(ClassInterface):
 
     Args:
         classes: The names of the classes.
-        codec: The tokenizer of sentences.
+        tokenizer: The tokenizer of sentences.
         length: The largest number of symbols of a sentence.
         read: Prepares an input of a user.
     """
 
-    def __init__(self, classes: Sequence[str], codec: Tokenizer, length: int, read: Callable[[str], str] = str.strip):
+    def __init__(
+        self, classes: Sequence[str], tokenizer: Tokenizer, length: int, read: Callable[[str], str] = str.strip
+    ):
         super().__init__(classes)
-        self.codec, self.read = codec, read
-        self.unknown = codec.vocabulary.size
+        self.tokenizer, self.read = tokenizer, read
+        self.unknown = tokenizer.vocabulary.size
         self.mask = self.unknown + 1
         self.shape = Classes(Tokens(self.unknown + 2, length), len(self.classes))
 
@@ -59,7 +61,7 @@ class SentenceInterface(ClassInterface):
     def vocabulary(self) -> dict[str, object]:
         """The vocabulary, as {"text": tokenizer with its symbols, "classes": [names], "length": of a sentence}."""
         length = self.shape.source.length  # pyright: ignore[reportAttributeAccessIssue]
-        return super().vocabulary | {"text": self.codec.to_json(), "length": length}
+        return super().vocabulary | {"text": self.tokenizer.to_json(), "length": length}
 
     def encode_prompt(self, text: str) -> Batch:
         """Returns a sentence as {"source", "keep": [1 T]}.
@@ -68,35 +70,35 @@ class SentenceInterface(ClassInterface):
             DataError: If none of its symbols occurs in training, or if it is longer than any training sentence. Later
                 positions were never trained.
         """
-        ids, length = encoded(self.codec, self.read(text)), self.shape.source.length  # type: ignore[union-attr]
+        ids, length = encoded(self.tokenizer, self.read(text)), self.shape.source.length  # type: ignore[union-attr]
         if all(n == self.unknown for n in ids):
             raise DataError(f"the input {text!r} has no symbol that occurs in training")
         if len(ids) > length:
             raise DataError(f"the input has {len(ids)} symbols, but the model reads at most {length}")
-        return asked(pad([ids], length))
+        return sentence_batch(pad([ids], length))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the symbols of row 0 without padding. Special symbols are shown as [unknown] and [mask]."""
         names = {self.unknown: UNKNOWN, self.mask: MASK}
-        symbols = self.codec.vocabulary.symbols
+        symbols = self.tokenizer.vocabulary.symbols
         row = np.asarray(batch["source"])[0].tolist()
         return {"source": [names.get(n) or symbols[n - RESERVED] for n in row if n != PAD], "target": []}
 
 
-def encoded(codec: Tokenizer, text: str) -> list[int]:
+def encoded(tokenizer: Tokenizer, text: str) -> list[int]:
     """Returns the ids of a text.
 
     The id of the unknown symbol follows the ids of the vocabulary. A text without any known symbol becomes one unknown
     symbol.
     """
-    unknown = codec.vocabulary.size
-    if not isinstance(codec, ListCodec):
-        return codec.encode(text, known=True) or [unknown]
-    vocabulary, symbols = codec.vocabulary, codec.units.cut(text)
+    unknown = tokenizer.vocabulary.size
+    if not isinstance(tokenizer, ListTokenizer):
+        return tokenizer.encode(text, known=True) or [unknown]
+    vocabulary, symbols = tokenizer.vocabulary, tokenizer.units.cut(text)
     found = [vocabulary.encode([each])[0] if vocabulary.known([each]) else unknown for each in symbols]
     return found or [unknown]
 
 
-def asked(source: np.ndarray) -> Batch:
+def sentence_batch(source: np.ndarray) -> Batch:
     """Returns sentences [B T] as a batch {"source", "keep": [B T]}."""
     return {"source": source, "keep": source != PAD}

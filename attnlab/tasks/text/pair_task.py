@@ -16,7 +16,7 @@ from attnlab.tasks.base.task import Task, TaskData
 from attnlab.tasks.text.pairing import PairInterface, PairOptions
 
 
-class OwnParts(FileFields, Protocol):
+class UserParts(FileFields, Protocol):
     """A task whose parts may be your own files."""
 
     @property
@@ -57,20 +57,20 @@ class PairTask(Task):
         """The arguments of `PairInterface` that the data and the text interface share. `load` must pass them on."""
         return {"source_marks": self.source_marks}
 
-    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Reads the examples of a file that is to be scored.
 
         Returns:
             The examples, the place of each in the file, and messages about how the file was read.
         """
-        examples, places, notes = from_corpus(parallel.asked(file, Limit(empty=self.empty)))
+        examples, places, notes = from_corpus(parallel.read_for_scoring(file, Limit(empty=self.empty)))
         # The file is written by a user: it is prepared like an input, and not like the data set.
         read = self.how.get("read", str.strip)
         return [example._replace(source=read(str(example.source))) for example in examples], places, notes
 
     def with_test(self, problem: PairParts, file: str) -> TaskData:
         """Returns the data with the pairs of a file, or its sources only, as the test part."""
-        examples, places, notes = self.asked(file)
+        examples, places, notes = self.read_for_scoring(file)
         found = problem.with_test(examples, file, places)
         found.notes = (*notes, *found.notes)
         return found
@@ -81,7 +81,7 @@ class PairTask(Task):
 
 
 def from_corpus(corpus: Corpus) -> tuple[list[Example], list[str], list[str]]:
-    """Returns the result of `PairTask.asked` for a file of lines."""
+    """Returns the result of `PairTask.read_for_scoring` for a file of lines."""
     return corpus.examples, [f"line {number}" for number in corpus.lines], corpus.notes()
 
 
@@ -93,8 +93,8 @@ def halves(empty: str) -> list[int] | None:
     return [] if empty == "skip" else None
 
 
-def own_parts(
-    task: OwnParts, published: Callable[[], Parts], read: Callable[[str, list[int] | None], list[Example]]
+def user_parts(
+    task: UserParts, published: Callable[[], Parts], read: Callable[[str, list[int] | None], list[Example]]
 ) -> tuple[Parts, list[str]]:
     """Returns the parts of a task that may be your own files or published, and messages about how they were read.
 

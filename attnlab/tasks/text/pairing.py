@@ -109,10 +109,10 @@ class PairInterface(TokenPrediction, DecodedInterface):
 
         The tokenizers include their symbols. If sources have marks, it also has "source_marks".
         """
-        codecs: dict[str, object] = {"source": self.source.to_json(), "target": self.target.to_json()}
+        tokenizers: dict[str, object] = {"source": self.source.to_json(), "target": self.target.to_json()}
         marks = {} if self.source_marks == "none" else {"source_marks": self.source_marks}
         lengths = [self.shape.source_length, self.shape.target_length]
-        return codecs | {"lengths": lengths, "widths": self.widths} | marks
+        return tokenizers | {"lengths": lengths, "widths": self.widths} | marks
 
     @property
     def source_room(self) -> int:

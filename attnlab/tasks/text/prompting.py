@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.data.io.files import DataError
-from attnlab.data.text.codec import normalize
+from attnlab.data.text.tokenizer import normalize
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.example import ModelExample
@@ -26,14 +26,14 @@ class PromptInterface(MarkedPrediction, ContinuedInterface):
     """The interface of a language model that continues a text.
 
     Args:
-        codec: The tokenizer of the text.
+        tokenizer: The tokenizer of the text.
         length: The number of symbols of a block, which the model can read at once.
     """
 
     shape: Tokens
 
-    def __init__(self, codec: Tokenizer, length: int):
-        self.codec, self.shape = codec, Tokens(codec.vocabulary.size, length)
+    def __init__(self, tokenizer: Tokenizer, length: int):
+        self.tokenizer, self.shape = tokenizer, Tokens(tokenizer.vocabulary.size, length)
 
     @classmethod
     def restored(cls, vocabulary: dict[str, object], where: str) -> PromptInterface:
@@ -54,7 +54,7 @@ class PromptInterface(MarkedPrediction, ContinuedInterface):
     @property
     def vocabulary(self) -> dict[str, object]:
         """The vocabulary, as {"text": tokenizer with its symbols, "length": of a block}."""
-        return {"text": self.codec.to_json(), "length": self.shape.length}
+        return {"text": self.tokenizer.to_json(), "length": self.shape.length}
 
     @property
     def reads(self) -> int:
@@ -124,19 +124,19 @@ class PromptInterface(MarkedPrediction, ContinuedInterface):
         Raises:
             DataError: If the text is empty, or has symbols that never occur in training.
         """
-        ids = self.codec.encode(normal(text), within=True)
+        ids = self.tokenizer.encode(normal(text), within=True)
         if not ids:
             raise DataError(f"the input {text!r} is empty; expected the beginning of a text")
         return {"source": np.array([ids], np.int32)}
 
     def format_answer(self, answer: Batch) -> str:
         """Returns the continuation, without the prompt."""
-        return self.codec.decode(np.asarray(answer["tokens"])[0].tolist(), within=True)
+        return self.tokenizer.decode(np.asarray(answer["tokens"])[0].tolist(), within=True)
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the symbols of row 0."""
         rows = {name: np.asarray(batch[name])[0].tolist() for name in ("source", "target") if name in batch}
-        return {name: list(self.codec.vocabulary.decode(row)) for name, row in rows.items()}
+        return {name: list(self.tokenizer.vocabulary.decode(row)) for name, row in rows.items()}
 
 
 def normal(text: str) -> str:

@@ -7,7 +7,7 @@ from attnlab.data.text import scan
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
-from attnlab.tasks.text.pair_task import PairTask, own_parts
+from attnlab.tasks.text.pair_task import PairTask, user_parts
 from attnlab.tasks.text.transduction import PairData
 
 
@@ -51,7 +51,7 @@ class Scan(PairTask):
 
     def load(self) -> PairData:
         """Reads the split, which is downloaded if it is not available locally, or your own files."""
-        parts, notes = own_parts(self, lambda: scan.parts(self.split), scan.read_user_file)
+        parts, notes = user_parts(self, lambda: scan.parts(self.split), scan.read_user_file)
         found = PairData(parts, (Words(), Words()), exact_match, (EXACT_MATCH,), self.buckets, **self.how)
         found.notes = (*notes, *found.notes)
         return found

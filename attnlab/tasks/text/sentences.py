@@ -43,7 +43,7 @@ class SentenceTask(Task):
     that task.
     """
     units: TokenizerSpec = Words(lower=True)
-    """What the symbols of a sentence are."""
+    """The units (tokenizer) of a sentence."""
     least: int = 2
     """Words that occur fewer times in training are replaced by the unknown word. Other units than words ignore it."""
     buckets: int = 2
@@ -75,7 +75,7 @@ class SentenceTask(Task):
 
         The sentences are read like an input of a user.
         """
-        corpus = sentences.asked(file, problem.classes, *self.reading)
+        corpus = sentences.read_for_scoring(file, problem.classes, *self.reading)
         examples = [example._replace(source=self.read(str(example.source))) for example in corpus.examples]
         found = problem.with_test(examples, file, corpus.lines)
         unlabelled = not any(example.targets for example in examples)

@@ -27,7 +27,7 @@ class TextTask(Task):
     """The base class of language modelling tasks."""
 
     units: TokenizerSpec = Characters()
-    """The symbols of the text: characters, bytes, merged pairs or words. Words are scored in nats per word."""
+    """The units (tokenizer) of the text: characters, bytes, BPE or words. Words are scored in nats per word."""
     length: int = 64
     """The number of symbols of a training sequence."""
     longest: int = 0

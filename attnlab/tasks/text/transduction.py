@@ -44,10 +44,10 @@ class PairData(PairInterface, TaskData):
 
     Args:
         parts: The examples of "train", "valid" and "test".
-        units: What the symbols of sources and of targets are. A single value makes one vocabulary for both.
+        units: The tokenizers of sources and of targets. A single value makes one vocabulary for both.
             Vocabularies are learned from the training part only.
         measure: Computes metrics of texts, `measure(answers, references)`.
-        metrics: The metrics of `measure`, the headline metric first. If examples have groups, it is also reported for
+        metrics: The metrics of `measure`, the primary metric first. If examples have groups, it is also reported for
             each group, as "metric.group".
         buckets: The largest number of different batch lengths.
         **how: Further arguments of `PairInterface`. With `likelihood`, {"perplexity"} of the first references is
@@ -72,13 +72,13 @@ class PairData(PairInterface, TaskData):
         self.more_metrics = (*more, TOKEN_ACCURACY, PERPLEXITY)
         self._parts, self._measure = parts, measure
         self.figure = "nats" if how.get("likelihood") else ""
-        codecs = _codecs(parts, units)
+        tokenizers = _tokenizers(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
-        sources = [marked(codecs[0].encode(written(source)), source_marks) for source, _ in pairs]
-        targets = [[*codecs[1].encode(written(target)), END] for _, target in pairs]
+        sources = [marked(tokenizers[0].encode(written(source)), source_marks) for source, _ in pairs]
+        targets = [[*tokenizers[1].encode(written(target)), END] for _, target in pairs]
         self._sources, self._targets = pad(sources), pad(targets)
         self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
-        encoded = {part: _encoded(codecs, parts[part], source_marks) for part in ("valid", "test")}
+        encoded = {part: _encoded(tokenizers, parts[part], source_marks) for part in ("valid", "test")}
         self._examples: dict[str, Sides] = {part: (sides[0], sides[1]) for part, sides in encoded.items()}
         self.notes = tuple(
             f"{part}: {count} of {len(parts[part])} examples {words}"
@@ -87,7 +87,7 @@ class PairData(PairInterface, TaskData):
             if count
         ) + repeated({part: [tuple(example.source) for example in parts[part]] for part in PARTS})
         references = [
-            [*codecs[1].encode(written(target), known=True), END]
+            [*tokenizers[1].encode(written(target), known=True), END]
             for part in ("valid", "test")
             for example in parts[part]
             for target in example.targets
@@ -98,7 +98,7 @@ class PairData(PairInterface, TaskData):
         answer = max(map(len, targets + references))
         widths = {source for source, _ in self.buckets.widths}
         lengths = int(rounded(longest)), int(rounded(answer))
-        super().__init__(*codecs, lengths, sorted(widths), **how)
+        super().__init__(*tokenizers, lengths, sorted(widths), **how)
         self.fingerprint = _fingerprint(parts)
 
     @property
@@ -129,7 +129,7 @@ class PairData(PairInterface, TaskData):
         return [{name: whole[n : n + size] for name, whole in array.items()} for n in starts]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """Returns the metrics over the examples, and the headline metric over each group.
+        """Returns the metrics over the examples, and the primary metric over each group.
 
         The result is {} if no example has a reference.
 
@@ -145,8 +145,8 @@ class PairData(PairInterface, TaskData):
         pairs = [(self.target.decode(row), example) for row, example in zip(tokens, examples, strict=False)]
         groups = sorted({example.group for example in examples} - {""})
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
-        headline = self.metric.name
-        by_group = {f"{headline}.{name}": self._score(them)[headline] for name, them in members.items()}
+        primary = self.metric.name
+        by_group = {f"{primary}.{name}": self._score(them)[primary] for name, them in members.items()}
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
     def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> PairData:
@@ -205,7 +205,7 @@ class PairData(PairInterface, TaskData):
         ]
 
     def count_scored(self, part: str, limit: int | None = None) -> int | None:
-        """Returns the number of examples, if the headline metric counts correct or wrong examples."""
+        """Returns the number of examples, if the primary metric counts correct or wrong examples."""
         return len(self._examined(part, limit)) if self.metric in SHARES else None
 
     def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:
@@ -227,7 +227,7 @@ class PairData(PairInterface, TaskData):
 
 
 def _encoded(
-    codecs: tuple[Tokenizer, Tokenizer], examples: Iterable[Example], source_marks: str
+    tokenizers: tuple[Tokenizer, Tokenizer], examples: Iterable[Example], source_marks: str
 ) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
     """Encodes examples without the symbols that never occur in training.
 
@@ -238,8 +238,8 @@ def _encoded(
     sources, targets, odd = [], [], np.zeros(2, int)
     for example in examples:
         # An example of a user's test file may have no target.
-        sides = zip(codecs, (example.source, example.targets[0] if example.targets else ""), strict=True)
-        (source, target), whole = zip(*(_known(codec, side) for codec, side in sides), strict=True)
+        sides = zip(tokenizers, (example.source, example.targets[0] if example.targets else ""), strict=True)
+        (source, target), whole = zip(*(_known(tokenizer, side) for tokenizer, side in sides), strict=True)
         sources.append(marked(source, source_marks))
         targets.append([*target, END] if example.targets else [])
         odd += np.logical_not(whole)
@@ -247,27 +247,31 @@ def _encoded(
 
 
 def _unknown(
-    path: str, places: Sequence[str], codecs: tuple[Tokenizer, Tokenizer], examples: Sequence[Example], most: int = 5
+    path: str,
+    places: Sequence[str],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    examples: Sequence[Example],
+    most: int = 5,
 ) -> Iterable[str]:
     """Yields a message about the examples of a file with symbols that never occur in training, for each side."""
     for side, words in enumerate(UNKNOWN):
         texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
         pairs = zip(places, texts, strict=True)
-        odd = [place for place, text in pairs if text and not _known(codecs[side], text[0])[1]]
+        odd = [place for place, text in pairs if text and not _known(tokenizers[side], text[0])[1]]
         if odd:
             shown = ", ".join(odd[:most]) + (", …" if len(odd) > most else "")
             yield f"{path}: {len(odd)} of {len(examples)} examples {words}: {shown}"
 
 
-def _known(codec: Tokenizer, symbols: Symbols) -> tuple[list[int], bool]:
+def _known(tokenizer: Tokenizer, symbols: Symbols) -> tuple[list[int], bool]:
     """Returns the ids of a side without symbols that never occur in training, and whether these are all of the side."""
     try:
-        return codec.encode(written(symbols)), True
+        return tokenizer.encode(written(symbols)), True
     except DataError:
-        return codec.encode(written(symbols), known=True), False
+        return tokenizer.encode(written(symbols), known=True), False
 
 
-def _codecs(parts: Parts, units: tuple[TokenizerSpec, ...]) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(parts: Parts, units: tuple[TokenizerSpec, ...]) -> tuple[Tokenizer, Tokenizer]:
     """Returns the tokenizers of both sides, learned from the training part only."""
     sources = [written(example.source) for example in parts["train"]]
     targets = [written(target) for example in parts["train"] for target in example.targets]

@@ -10,9 +10,9 @@ from attnlab.data.text.corpus import LONGER, Limit
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bpe, Characters, TokenizerSpec
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.headline import AUTO, METRICS, headline
 from attnlab.tasks.base.metrics import BLEU, BLEU_TOKENISED_LOWER, CHRF, bleu, bleu_tokenised_lower, by_length, chrf
 from attnlab.tasks.base.parts import paths
+from attnlab.tasks.base.primary_metric import AUTO, METRICS, primary_metric
 from attnlab.tasks.text.pair_task import PairTask, from_corpus
 from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
@@ -40,7 +40,7 @@ class Multi30k(PairTask):
     original text is used and scored by sacreBLEU's `bleu`. Both also report `chrf`.
     """
     units: TokenizerSpec = Bpe()
-    """What the symbols of both languages are."""
+    """The units (tokenizer) of both languages."""
     joint: bool = True
     """Whether both languages share one vocabulary. If False, each language has its own."""
     smoothing: float = 0.1
@@ -65,9 +65,9 @@ class Multi30k(PairTask):
             return common
         return {**common, "read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
 
-    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the captions of a file. With `tokenised`, their references are tokenised too."""
-        examples, places, notes = super().asked(file)
+        examples, places, notes = super().read_for_scoring(file)
         if self.tokenised:
             tokenise = lambda text: moses.tokenised(str(text), self.target)
             examples = [example._replace(targets=tuple(map(tokenise, example.targets))) for example in examples]
@@ -109,16 +109,16 @@ class Parallel(PairTask):
     Scores are then also reported for each group.
     """
     units: TokenizerSpec = Characters()
-    """What the symbols of sources are."""
+    """The units (tokenizer) of sources."""
     target_units: TokenizerSpec | None = None
-    """What the symbols of targets are. None means `units`."""
+    """The units (tokenizer) of targets. None means `units`."""
     joint: bool = False
     """Whether sources and targets share one vocabulary. This excludes `target_units`."""
     metric: str = AUTO
-    """The headline metric.
+    """The primary metric.
 
     It is "bleu", "bleu_zh", "bleu_characters", "bleu_tokenised_lower", "chrf", "word_edit_rate", "word_error_rate" or
-    "exact_match". "auto" chooses by what the references look like (`attnlab.tasks.base.headline`).
+    "exact_match". "auto" chooses by what the references look like (`attnlab.tasks.base.primary_metric`).
     """
     longest: int = 0
     """The largest number of characters of a source and of a target. 0 means no limit."""
@@ -149,9 +149,9 @@ class Parallel(PairTask):
         """Targets are smoothed, and the likelihood of references is reported."""
         return {**super().how, "smoothing": self.smoothing, "likelihood": True}
 
-    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the pairs of a file in the format of the task's own files, or of a file of sources only."""
-        return from_corpus(parallel.asked(file, Limit(self.longest, self.longer, self.empty), self.grouped))
+        return from_corpus(parallel.read_for_scoring(file, Limit(self.longest, self.longer, self.empty), self.grouped))
 
     def load(self) -> PairData:
         """Reads your files."""
@@ -162,7 +162,7 @@ class Parallel(PairTask):
             corpora[part] = corpora[part].merged()
         parts = {part: corpus.examples for part, corpus in corpora.items()}
         target = self.target_units or self.units
-        units, chosen = (self.units,) if self.joint else (self.units, target), headline(parts, self.metric)
+        units, chosen = (self.units,) if self.joint else (self.units, target), primary_metric(parts, self.metric)
         found = PairData(parts, units, chosen.measure, chosen.metrics, self.buckets, **self.how)
         reading = [note for corpus in corpora.values() for note in corpus.notes()]
         found.notes = (*chosen.notes(self.metric, target), *reading, *found.notes)

@@ -14,7 +14,7 @@ from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.example import ModelExample, TaskMaps, places
 from attnlab.tasks.base.models import ImagePlayers
 from attnlab.tasks.base.shapes import Image
@@ -171,7 +171,7 @@ class ImageGeneration(TaskData):
         """
         count, images = self._count(part, limit), self.parts[part].images
         latent = self._latent(self.task.samples, part)[:count]
-        return even({"source": images[np.arange(count) % len(images)], "latent": latent}, EXAMINED)
+        return equal_batches({"source": images[np.arange(count) % len(images)], "latent": latent}, EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"frechet", "kernel", "diversity"} of the generated images, compared with all images of the part.

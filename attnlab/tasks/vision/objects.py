@@ -18,7 +18,7 @@ from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.example import ImageAxis, ModelExample, TaskMaps
 from attnlab.tasks.base.models import BoxModel
 from attnlab.tasks.base.numbered import numbered
@@ -145,7 +145,9 @@ class DetectionData(TaskData):
         Rows that fill up a batch have no boxes.
         """
         chosen = self._examined(part, limit)
-        return even({name: values[chosen] for name, values in self._arrays[part].items()}, EXAMINED, label=NONE)
+        return equal_batches(
+            {name: values[chosen] for name, values in self._arrays[part].items()}, EXAMINED, label=NONE
+        )
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"ap50", "ap"}, and {} if there are no true boxes.

@@ -16,7 +16,7 @@ from attnlab.data.images.labelled import Labelled, absent
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import hashes, repeated
 from attnlab.data.rng import generator
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.models import Classifier
 from attnlab.tasks.base.numbered import numbered
@@ -105,7 +105,7 @@ class ImageData(ClassificationData):
         check_part(part, limit)
         held, labels = self.parts[part]
         rows = sampled(len(labels), limit)
-        return even({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED, label=NONE)
+        return equal_batches({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED, label=NONE)
 
     def encode_prompt(self, text: str) -> Batch:
         """Returns an image as {"source": [1 H W C]}.
@@ -152,14 +152,14 @@ class ImageData(ClassificationData):
         """Returns the images, each with the predicted class and, if that is wrong, the correct class."""
         from attnlab.plotting import grid
 
-        asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)
-        shown = np.round(np.asarray(batch["source"])[asked] * self._deviation + self._mean)
-        predicted, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
+        labelled = np.flatnonzero(np.asarray(batch["label"]) >= 0)
+        shown = np.round(np.asarray(batch["source"])[labelled] * self._deviation + self._mean)
+        predicted, truth = (np.asarray(each["label"])[labelled] for each in (answer, batch))
         titles = [
             self.classes[a] if a == b else f"{self.classes[a]} (is {self.classes[b]})"
             for a, b in zip(predicted, truth, strict=True)
         ]
-        right = f"{(predicted == truth).sum()} of {len(asked)} correct, otherwise the true class is in brackets"
+        right = f"{(predicted == truth).sum()} of {len(labelled)} correct, otherwise the true class is in brackets"
         return {f"Test images: {right}": grid(list(shown.astype(np.uint8)), titles)}
 
     def _given(self, held: Arrays) -> Arrays:

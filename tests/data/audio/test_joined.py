@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from attnlab.data.audio.joined import Strings, join_recordings, noisy, varied
+from attnlab.data.audio.joined import Utterances, join_recordings, noisy, varied
 
 RANDOM = np.random.default_rng(0)
 
@@ -12,14 +12,14 @@ def sounds(*lengths: int) -> list[np.ndarray]:
 
 
 def test_every_recording_occurs_as_often_as_a_string_is_long():
-    drawn = Strings(np.random.default_rng(1), sounds(*[1] * 50), np.arange(50), 4, 3)
+    drawn = Utterances(np.random.default_rng(1), sounds(*[1] * 50), np.arange(50), 4, 3)
     assert drawn.pieces.shape == (50, 4)
     assert drawn.gaps.shape == (50, 5)
     assert (np.bincount(drawn.pieces.ravel(), minlength=50) == 4).all()
     assert len({tuple(order) for order in drawn.pieces.T.tolist()}) == 4
     assert not any((order == np.arange(50)).all() for order in drawn.pieces.T)
     assert set(drawn.gaps.ravel().tolist()) == {2, 3}
-    alone = Strings(np.random.default_rng(1), sounds(5, 6, 7), np.array([1, 0, 1]), 1, 0)
+    alone = Utterances(np.random.default_rng(1), sounds(5, 6, 7), np.array([1, 0, 1]), 1, 0)
     assert sorted(alone.pieces[:, 0].tolist()) == [0, 1, 2]
     alone.pieces = np.array([[0], [2], [1]])
     assert alone.lengths().tolist() == [5, 7, 6]
@@ -28,7 +28,7 @@ def test_every_recording_occurs_as_often_as_a_string_is_long():
 
 
 def test_a_batch_knows_the_piece_and_the_word_of_every_frame():
-    drawn = Strings(np.random.default_rng(1), sounds(2, 3), np.array([7, 4], np.int32), 2, 1)
+    drawn = Utterances(np.random.default_rng(1), sounds(2, 3), np.array([7, 4], np.int32), 2, 1)
     drawn.pieces, drawn.gaps = np.array([[0, 1], [1, 1]]), np.array([[0, 1, 0], [1, 0, 1]])
     assert drawn.lengths().tolist() == [6, 8]
     frames, keep, piece, word = drawn.batch(np.array([0, 1]), 8, -9.0)

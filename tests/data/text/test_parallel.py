@@ -82,7 +82,7 @@ def test_a_line_empty_on_one_side_is_named(write, two):
         parallel.pairs(two("a\na", "b\n\n"))
 
 
-@pytest.mark.parametrize("read", [parallel.pairs, parallel.asked])
+@pytest.mark.parametrize("read", [parallel.pairs, parallel.read_for_scoring])
 def test_lines_empty_on_one_side_can_be_skipped(write, two, read):
     skip = Limit(empty="skip")
     for path in (write("own.tsv", "a\tb\n\tb\n\t\nc\t \nd\te\n"), two("a\n\n\nc\nd\n", "b\nb\n\n \ne\n")):
@@ -203,7 +203,7 @@ def test_a_limit_of_another_kind_is_refused(fields):
         Limit(**fields)
 
 
-@pytest.mark.parametrize("read", [parallel.pairs, parallel.asked])
+@pytest.mark.parametrize("read", [parallel.pairs, parallel.read_for_scoring])
 def test_every_pair_too_long_is_reported(write, read):
     path = write("long.tsv", "abcd\tabcdef\nabcde\tab\n\n")
     with pytest.raises(
@@ -212,4 +212,4 @@ def test_every_pair_too_long_is_reported(write, read):
         read(path, Limit(3, "skip"))
     alone = write("alone.txt", "abcd\n")
     with pytest.raises(DataError, match=r"alone\.txt contains no texts of length at most 3: 1 line \(1\) is longer"):
-        parallel.asked(alone, Limit(3, "skip"))
+        parallel.read_for_scoring(alone, Limit(3, "skip"))

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attnlab.data.io.files import DataError
-from attnlab.data.text import codec as codecs
 from attnlab.data.text import multi30k, units
+from attnlab.data.text.tokenizer import normalize
 from attnlab.data.text.units import UNITS, Bpe, Bytes, Characters, Words
 from attnlab.data.text.vocabulary import BEGIN, END, PAD, RESERVED
 
@@ -24,62 +24,64 @@ LINES = [
     "日本語の文です。",
     '👩\u200d🚀 🎉 a\tb\u00a0c ▁ \\ " \x07 x\u0323\u0302',
 ]
-SEEN = "".join(sorted({*codecs.normalize("".join(LINES))}))
+SEEN = "".join(sorted({*normalize("".join(LINES))}))
 KINDS = [*UNITS.values(), Bpe(size=200, punctuation=True), Bpe(size=180, lower=True), Characters(lower=True)]
-CODECS = [kind.fit(LINES) for kind in KINDS]
-BPE = [codec for codec in CODECS if isinstance(codec.units, Bpe)]
+TOKENIZERS = [kind.fit(LINES) for kind in KINDS]
+BPE = [tokenizer for tokenizer in TOKENIZERS if isinstance(tokenizer.units, Bpe)]
 texts = st.text(SEEN, max_size=30)
 
 
-@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: repr(codec.units))
-def test_fitted_text_is_restored(codec):
-    lower = getattr(codec.units, "lower", False)
+@pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=lambda tokenizer: repr(tokenizer.units))
+def test_fitted_text_is_restored(tokenizer):
+    lower = getattr(tokenizer.units, "lower", False)
     for line in LINES:
-        written = line if isinstance(codec.units, Bytes) else codecs.normalize(line, lower)
-        expected = " ".join(written.split()) if isinstance(codec.units, Words) else written
-        ids = codec.encode(line)
-        assert all(RESERVED <= n < codec.vocabulary.size for n in ids)
-        assert codec.decode([BEGIN, *ids, END, ids[0], PAD]) == expected
+        written = line if isinstance(tokenizer.units, Bytes) else normalize(line, lower)
+        expected = " ".join(written.split()) if isinstance(tokenizer.units, Words) else written
+        ids = tokenizer.encode(line)
+        assert all(RESERVED <= n < tokenizer.vocabulary.size for n in ids)
+        assert tokenizer.decode([BEGIN, *ids, END, ids[0], PAD]) == expected
 
 
-@pytest.mark.parametrize("codec", [*BPE, UNITS["characters"].fit(LINES)], ids=lambda codec: repr(codec.units))
+@pytest.mark.parametrize(
+    "tokenizer", [*BPE, UNITS["characters"].fit(LINES)], ids=lambda tokenizer: repr(tokenizer.units)
+)
 @given(texts)
 @example("")
 @example(" ")
 @example("  der  hund ")
 @example("\tder\t\tহund"[:5])
 @example("▁ der▁hund")
-def test_any_text_of_known_characters_is_restored(codec, text):
-    written = codecs.normalize(text, getattr(codec.units, "lower", False))
+def test_any_text_of_known_characters_is_restored(tokenizer, text):
+    written = normalize(text, getattr(tokenizer.units, "lower", False))
     # Marks that were seen on one letter may make one with another that was not.
     if set(written) <= {*SEEN}:
-        assert codec.decode(codec.encode(text)) == written
+        assert tokenizer.decode(tokenizer.encode(text)) == written
 
 
 @given(st.text())
 @example("👩\u200d🚀 e\u0301 \u202eשלום\u202c \x00\x07\x85\u2028")
 def test_bytes_restore_any_text(text):
-    codec = Bytes().fit()
-    ids = codec.encode(text)
+    tokenizer = Bytes().fit()
+    ids = tokenizer.encode(text)
     assert len(ids) == len(text.encode())
-    assert codec.decode(ids) == text
-    assert codec.decode(codec.encode(text, known=True)) == text
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.decode(tokenizer.encode(text, known=True)) == text
 
 
 def test_bytes_are_256_and_bytes_of_no_character_are_shown():
-    codec = Bytes().fit()
-    assert codec.vocabulary.size == 3 + 256
-    assert codec == Bytes().fit(LINES)
-    assert codec.vocabulary.decode(codec.encode("aé")) == ("a", "0xc3", "0xa9")
-    assert codec.decode([codec.encode("é")[0], *codec.encode("a")]) == "\ufffda"
+    tokenizer = Bytes().fit()
+    assert tokenizer.vocabulary.size == 3 + 256
+    assert tokenizer == Bytes().fit(LINES)
+    assert tokenizer.vocabulary.decode(tokenizer.encode("aé")) == ("a", "0xc3", "0xa9")
+    assert tokenizer.decode([tokenizer.encode("é")[0], *tokenizer.encode("a")]) == "\ufffda"
 
 
 def test_an_unpaired_surrogate_is_refused():
     with pytest.raises(DataError, match=r"U\+D800 at position 2"):
         Bytes().fit().encode("a\ud800")
-    for codec in (CODECS[0], *BPE):
+    for tokenizer in (TOKENIZERS[0], *BPE):
         with pytest.raises(DataError, match=r"never seen in training: .*U\+D800\) at position 2"):
-            codec.encode("e\ud800")
+            tokenizer.encode("e\ud800")
 
 
 def test_characters_and_words_by_hand():
@@ -90,23 +92,23 @@ def test_characters_and_words_by_hand():
 
 def test_merges_by_hand():
     # " aa", " ab", " ab": the pair " "+"a" occurs three times, then " a"+"b" twice, and no other twice.
-    codec = Bpe(size=100).fit(["aa ab ab"])
-    assert codec.vocabulary.symbols == (" ", "a", "b", " a", " ab")
-    assert codec.merges == ((" ", "a"), (" a", "b"))
-    assert codec.vocabulary.decode(codec.encode("ab aa b")) == (" ab", " a", "a", " ", "b")
+    tokenizer = Bpe(size=100).fit(["aa ab ab"])
+    assert tokenizer.vocabulary.symbols == (" ", "a", "b", " a", " ab")
+    assert tokenizer.merges == ((" ", "a"), (" a", "b"))
+    assert tokenizer.vocabulary.decode(tokenizer.encode("ab aa b")) == (" ab", " a", "a", " ", "b")
 
 
 def test_the_first_word_is_encoded_like_any_other():
-    codec = Bpe(size=60).fit(["der hund und der hund"] * 4)
-    assert codec.encode("hund der hund")[0] == codec.encode("hund der hund")[-1]
+    tokenizer = Bpe(size=60).fit(["der hund und der hund"] * 4)
+    assert tokenizer.encode("hund der hund")[0] == tokenizer.encode("hund der hund")[-1]
 
 
 @pytest.mark.parametrize(("size", "ids"), [(90, 90), (120, 120), (150, 133)])
 def test_the_size_counts_every_id_and_merges_end_with_the_pairs(size, ids):
     lines = ["abc abd", "abcd abcd", "".join(map(chr, range(0x4E00, 0x4E00 + 60)))] * 30
-    codec = Bpe(size=size).fit(lines)
-    assert codec.vocabulary.size == ids
-    assert len(codec.vocabulary.symbols) == len({*codec.vocabulary.symbols}) == ids - RESERVED
+    tokenizer = Bpe(size=size).fit(lines)
+    assert tokenizer.vocabulary.size == ids
+    assert len(tokenizer.vocabulary.symbols) == len({*tokenizer.vocabulary.symbols}) == ids - RESERVED
 
 
 def test_an_alphabet_larger_than_the_size_is_refused():
@@ -114,8 +116,8 @@ def test_an_alphabet_larger_than_the_size_is_refused():
     assert Bpe(size=804).fit([letters]).encode(letters) == list(range(3, 804))
     with pytest.raises(ValueError, match="size=803 must be at least 804"):
         Bpe(size=803).fit([letters])
-    codec = Characters().fit([letters])
-    assert codec.decode(codec.encode(letters[::-1])) == letters[::-1]
+    tokenizer = Characters().fit([letters])
+    assert tokenizer.decode(tokenizer.encode(letters[::-1])) == letters[::-1]
 
 
 @pytest.mark.parametrize("size", [3, 0, -1, 2**31, 1.5, True, "10"])
@@ -135,34 +137,34 @@ def test_merges_stay_inside_words_and_punctuation_can_be_separate():
 
 
 def test_lower_case_of_equal_texts_is_equal():
-    codec = Bpe(size=60, lower=True).fit(["Ein Hund"] * 3)
-    assert codec.encode("EIN HUND") == codec.encode("ein hund")
-    assert codec.decode(codec.encode("EIN HUND")) == "ein hund"
+    tokenizer = Bpe(size=60, lower=True).fit(["Ein Hund"] * 3)
+    assert tokenizer.encode("EIN HUND") == tokenizer.encode("ein hund")
+    assert tokenizer.decode(tokenizer.encode("EIN HUND")) == "ein hund"
 
 
-@pytest.mark.parametrize("codec", [CODECS[0], *BPE], ids=lambda codec: repr(codec.units))
-def test_two_unicode_forms_of_a_letter_are_equal(codec):
+@pytest.mark.parametrize("tokenizer", [TOKENIZERS[0], *BPE], ids=lambda tokenizer: repr(tokenizer.units))
+def test_two_unicode_forms_of_a_letter_are_equal(tokenizer):
     apart = unicodedata.normalize("NFD", "läuft")
     assert apart != "läuft"
-    assert codec.encode(apart) == codec.encode("läuft")
+    assert tokenizer.encode(apart) == tokenizer.encode("läuft")
 
 
-@pytest.mark.parametrize("codec", [CODECS[0], *BPE], ids=lambda codec: repr(codec.units))
-def test_characters_never_seen_are_named_or_left_out(codec):
+@pytest.mark.parametrize("tokenizer", [TOKENIZERS[0], *BPE], ids=lambda tokenizer: repr(tokenizer.units))
+def test_characters_never_seen_are_named_or_left_out(tokenizer):
     with pytest.raises(DataError) as error:
-        codec.encode("der жhund ř")
+        tokenizer.encode("der жhund ř")
     line = str(error.value)
     assert '"ж" (U+0436) at position 5' in line
     assert '"ř" (U+0159) at position 11' in line
-    assert codec.encode("der жhund", known=True) == codec.encode("der hund")
-    assert codec.encode("ж", known=True) == []
+    assert tokenizer.encode("der жhund", known=True) == tokenizer.encode("der hund")
+    assert tokenizer.encode("ж", known=True) == []
 
 
 def test_words_never_seen_are_named_or_left_out():
-    codec = Words().fit(["der hund"])
+    tokenizer = Words().fit(["der hund"])
     with pytest.raises(DataError, match=r'"katze" .* at position 2'):
-        codec.encode("der katze")
-    assert codec.decode(codec.encode("der katze hund", known=True)) == "der hund"
+        tokenizer.encode("der katze")
+    assert tokenizer.decode(tokenizer.encode("der katze hund", known=True)) == "der hund"
 
 
 @pytest.mark.parametrize("kind", [Characters(), Words(), Bpe()])
@@ -172,11 +174,11 @@ def test_there_must_be_text_to_learn_from(kind, sentences):
         kind.fit(sentences)
 
 
-@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: repr(codec.units))
-def test_json_restores_the_tokenizer(codec):
-    again = units.from_json(json.loads(json.dumps(codec.to_json(), ensure_ascii=False)))
-    assert again == codec
-    assert [again.encode(line) for line in LINES] == [codec.encode(line) for line in LINES]
+@pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=lambda tokenizer: repr(tokenizer.units))
+def test_json_restores_the_tokenizer(tokenizer):
+    again = units.from_json(json.loads(json.dumps(tokenizer.to_json(), ensure_ascii=False)))
+    assert again == tokenizer
+    assert [again.encode(line) for line in LINES] == [tokenizer.encode(line) for line in LINES]
 
 
 def test_other_sentences_give_another_tokenizer():
@@ -241,14 +243,14 @@ def test_the_same_sentences_give_the_same_merges_whatever_the_threads():
 def test_ten_thousand_joint_symbols_of_the_published_captions(published):
     published("multi30k")
     parts = multi30k.parts()
-    codec = Bpe().fit(text for source, (target,), _ in parts["train"] for text in (source, target))
-    assert codec.vocabulary.size == 10_000
-    assert {" mann", " man", " ein", " the", " &apos;s"} <= {*codec.vocabulary.symbols}
+    tokenizer = Bpe().fit(text for source, (target,), _ in parts["train"] for text in (source, target))
+    assert tokenizer.vocabulary.size == 10_000
+    assert {" mann", " man", " ein", " the", " &apos;s"} <= {*tokenizer.vocabulary.symbols}
     tokens = 0
     for source, (target,), _ in parts["valid"] + parts["test"]:
         for text in (source, target):
-            ids = codec.encode(text)
+            ids = tokenizer.encode(text)
             tokens += len(ids)
-            assert codec.decode(ids) == text
+            assert tokenizer.decode(ids) == text
     words = sum(len(text.split()) for part in ("valid", "test") for s, (t,), _ in parts[part] for text in (s, t))
     assert 1 < tokens / words < 1.2

@@ -18,7 +18,7 @@ COSTS = {"parameters": 1, "flops": 2.0, "state_bytes": 3}
 
 
 def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exact_match", **more):
-    """The result of lanes with these headline metrics [seeds, rates]. `more` has other metrics."""
+    """The result of lanes with these primary metrics [seeds, rates]. `more` has other metrics."""
     test = np.asarray(test, float)
     alive = np.ones(test.shape, bool) if alive is None else np.asarray(alive)
     train = Train(seeds=tuple(range(7, 7 + len(test))), learning_rate=rates)
@@ -27,9 +27,9 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
         state=state, diverged_step=np.where(alive.ravel(), -1, 5), first_nonfinite=[None if well else "w" for well in
         alive.ravel()], step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
     )  # fmt: skip
-    headline = Metric(metric, higher=higher)
+    primary = Metric(metric, higher=higher)
     problem = SimpleNamespace(
-        metric=headline, metrics={metric: headline}, declared=lambda key: replace(headline, name=key), fingerprint="f"
+        metric=primary, metrics={metric: primary}, declared=lambda key: replace(primary, name=key), fingerprint="f"
     )
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}
     lanes = [{name: float(values.ravel()[n]) for name, values in named.items()} for n in range(test.size)]
@@ -68,7 +68,7 @@ def test_the_lowest_metric_is_chosen_if_lower_is_better():
     assert (metric["low"], metric["high"]) == interval([1, 3, 5], tried=2, higher=False)
 
 
-def test_parts_of_the_headline_are_widened_and_other_metrics_are_not():
+def test_parts_of_the_primary_metric_are_widened_and_other_metrics_are_not():
     same = [[1, 2], [3, 4], [5, 7]]
     said = found([[0.8, 0.9], [0.9, 0.95], [0.9, 0.9]], same, **{"exact_match.de": same, "loss": same})["metrics"]
     assert said["exact_match.de"] == said["exact_match"]

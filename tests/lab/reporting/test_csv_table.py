@@ -49,7 +49,7 @@ def test_names_cannot_become_formulas_or_break_rows(tmp_path):
     assert {row["variant"] for row in read(tmp_path)} == {"'=1+1", "'-2", "'@x", "a,b", 'a"b', "a\nb", "softmax"}
 
 
-def test_each_headline_metric_has_a_column_of_its_own(tmp_path):
+def test_each_primary_metric_has_a_column_of_its_own(tmp_path):
     write_study(tmp_path, {"softmax": {}, "text": {"mean": 0.8}}, steps=40, groups=())
     retell(RunFolder(tmp_path / "text"), "bits_per_character", 2.5)
     found = read(tmp_path)

@@ -10,7 +10,7 @@ from tests.lab.looked import FOUND, found
 from tests.lab.reporting.parsed_page import HOSTILE, Page
 
 
-def test_every_map_has_its_figures():
+def test_every_map_has_its_statistics():
     shown = Page(page(FOUND | {"notes": ["unfinished"]}, "a c", "small/one"))
     assert "small/one · step 1,200 · attnlaba c → b" in shown.text
     assert "unfinished" in shown.text
@@ -22,8 +22,8 @@ def test_every_map_has_its_figures():
         "cross attention, last layer, mean over heads",
         "cross attention of layer 1, head 1",
     ]
-    assert "head 1 · rank 1.50, entropy 46%" in shown.text
-    assert "head 2 · rank –, entropy –" in shown.text
+    assert "head 1 · rank 1.50, relative entropy 46%" in shown.text
+    assert "head 2 · rank –, relative entropy –" in shown.text
     assert "Encoder: linear" in shown.text
     assert "b ← a 0.250" in shown.text, "the mean of the two heads"
 

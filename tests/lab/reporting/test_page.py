@@ -248,7 +248,7 @@ def test_unpaired_seeds_are_reported_and_not_averaged(tmp_path):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """The page of a study with two headline metrics, a rate and one of less."""
+    """The page of a study with two primary metrics, a rate and one of less."""
     home = tmp_path_factory.mktemp("studies") / "mixed"
     means = {"dates-a": 0.9, "text-a": 0.82, "dates-b": 0.8, "text-b": 0.7}
     write_study(home, {name: {"mean": mean} for name, mean in means.items()}, steps=500, groups=("de", "en"))
@@ -262,9 +262,9 @@ def test_two_metrics_have_separate_axes(mixed):
     bits = "bits per character"
     assert [label.split(" against ")[0] for label in drawn["scatter"]] == ["exact match"] * 3 + [bits] * 3
     assert drawn["curve"] == [
-        "training loss (headline metric: exact match) by step for dates-a, dates-b",
+        "training loss (primary metric: exact match) by step for dates-a, dates-b",
         "exact match on validation by step for dates-a, dates-b",
-        "training loss (headline metric: bits per character) by step for text-b, text-a",
+        "training loss (primary metric: bits per character) by step for text-b, text-a",
         "bits per character on validation by step for text-b, text-a",
     ]
     labels = [a["aria-label"] for _, a in mixed.tags if a.get("aria-label")]
@@ -287,7 +287,7 @@ def test_two_metrics_have_separate_columns(mixed):
     first, second = re.findall("<table.*?</table>", numbers, re.S)
     assert "bits per character" not in first
     assert "exact match" not in second
-    # Each headline's groups are drawn in the open.
+    # The groups of each primary metric are drawn in the open.
     drawn = re.sub("<details.*?</details>", "", groups, flags=re.S)
     assert re.findall("<h3>(.*?) by group", drawn) == ["exact match", "bits per character"]
 

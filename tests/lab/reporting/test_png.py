@@ -31,7 +31,7 @@ def test_names_without_font_glyphs_give_no_warnings():
     assert learning([]) is None
 
 
-def test_each_headline_metric_has_axes_of_its_own(monkeypatch):
+def test_each_primary_metric_has_axes_of_its_own(monkeypatch):
     monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
     found = [outcome("a", [0.9, 0.8]), outcome("b", [2.05, 2.1], "bits", False, order=1), outcome("c", [0.7, 0.75])]
     figure = answer(found)

@@ -71,7 +71,7 @@ def test_learning_rates_have_a_panel_each():
     assert "learning rate" not in tradeoffs([replace(one, rates=one.rates[:1]) for one in found])
 
 
-def test_each_headline_metric_has_figures_of_its_own():
+def test_each_primary_metric_has_figures_of_its_own():
     costs = {"state_bytes": 1000, "learning_rate": 0.1}
     bits = [outcome(name, [2.05, 2.1], "bits", False, order=n, **costs) for n, name in enumerate("cd", 2)]
     entries = [{"learning_rate": rate, "values": [0.9, 0.8]} for rate in (0.01, 0.1)]

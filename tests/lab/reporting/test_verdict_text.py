@@ -8,7 +8,7 @@ import pytest
 
 from attnlab.lab.reporting.verdict_text import against, basis, reading, verdict
 from attnlab.lab.results.comparison import comparison
-from attnlab.lab.statistics import needed, smallest
+from attnlab.lab.statistics import minimum_detectable_difference, required_seeds
 from tests.lab.made import outcome
 
 BASE = [0.90, 0.90, 0.90]
@@ -45,7 +45,7 @@ def test_an_unclear_verdict_states_the_detectable_difference_and_not_equality():
     over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93]))
     assert over == ["a does not differ significantly from b with these seeds."]
     assert own.startswith("Unclear compared with b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
-    could, seeds = smallest(0.02 / 3**0.5, 3), needed(0.01 / 3, 0.02 / 3**0.5)
+    could, seeds = minimum_detectable_difference(0.02 / 3**0.5, 3), required_seeds(0.01 / 3, 0.02 / 3**0.5)
     assert f"Such a study has 80% power to detect a true difference of {100 * could:.2g} points; " in own
     assert own.endswith(f"detecting the observed difference takes {seeds} seeds.")
     assert "same" not in own
@@ -75,7 +75,7 @@ def test_a_margin_allows_an_equivalence_verdict():
     # Differences of .04, .02 and .06, of spread .02: 4.5 and 6.5 seeds' worth, of which each is told.
     over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93], margin=0.001))
     spread = 0.02 / 3**0.5
-    seeds = [needed(0.01 / 3, spread), needed(0.001, spread), needed(0.001, spread, 0.9, 0.9)]
+    seeds = [required_seeds(0.01 / 3, spread), required_seeds(0.001, spread), required_seeds(0.001, spread, 0.9, 0.9)]
     assert own.endswith(
         f"; detecting the observed difference takes {seeds[0]} seeds, detecting a difference of 0.1 points takes "
         f"{seeds[1]:,} seeds, calling two equal variants the same takes {seeds[2]:,} seeds."

@@ -109,7 +109,7 @@ def test_without_a_reference_nothing_is_compared():
         (unfinished, "it has not finished"),
         (outcome("a", []), "it has no value"),
         (outcome("a", [None, 0.9]), "some of its values are not finite or have no seed"),
-        (outcome("a", BASE, "loss", False), "the finished runs have different headline metrics"),
+        (outcome("a", BASE, "loss", False), "the finished runs have different primary metrics"),
     ):
         said = comparison([other, first])
         assert said.silent == reason
@@ -143,7 +143,7 @@ def test_only_variants_with_equal_evaluation_are_compared():
     # Corrected as the one family that they are.
     flipped = {"lists-linear": (better, BASE), "paths-linear": (BASE, better)}
     direction, steps = {"lists-linear": True, "paths-linear": False}, dict.fromkeys(flipped, 1e-4)
-    assert said.verdicts == verdicts(flipped, 0.01, higher=direction, steps=steps)
+    assert said.verdicts == verdicts(flipped, 0.01, higher=direction, metric_steps=steps)
     # What has nothing to be compared with keeps its own group silent, and no other.
     found[2] = replace(found[2], result=None, experiment={"experiment": {"task": {"name": "paths"}}})
     said = comparison(found)

@@ -18,7 +18,7 @@ FRACTION = Metric("token_loss", "%", 0, 1, higher=True)
 
 
 def record(home, metric, values):
-    """A study whose runs have this headline metric, with these values by variant."""
+    """A study whose runs have this primary metric, with these values by variant."""
     write_study(home, {name: {"margin": 0.5} for name in values}, steps=40, groups=())
     for name, found in values.items():
         run = RunFolder(home / name)

@@ -1,4 +1,4 @@
-"""Lanes that were stopped before their headline metric had moved."""
+"""Lanes that were stopped before their primary metric had moved."""
 
 import pytest
 

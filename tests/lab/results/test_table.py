@@ -30,7 +30,7 @@ def table_of(found):
 def test_values_equal_those_of_the_file(tmp_path):
     write_study(tmp_path, {"softmax": {"mean": 0.95}}, steps=40)
     found = outcomes(tmp_path)
-    heads, ((headline, loss, *costs, diverged),) = table_of(found)
+    heads, ((primary, loss, *costs, diverged),) = table_of(found)
     assert heads[:3] == ["exact match", "loss", "parameters"]
     assert heads[3:] == [
         "training FLOPs",
@@ -42,10 +42,10 @@ def test_values_equal_those_of_the_file(tmp_path):
     ]
     result = RunFolder(tmp_path / "softmax").read("result") or {}
     estimate = result["metrics"]["exact_match"]
-    assert headline.text == f"{100 * estimate['mean']:.1f}%"
-    assert headline.note == f"{100 * estimate['low']:.1f}–{100 * estimate['high']:.1f}%"
-    assert repr(estimate["mean"]) in headline.exact
-    assert all(repr(value) in headline.exact for value in estimate["values"])
+    assert primary.text == f"{100 * estimate['mean']:.1f}%"
+    assert primary.note == f"{100 * estimate['low']:.1f}–{100 * estimate['high']:.1f}%"
+    assert repr(estimate["mean"]) in primary.exact
+    assert all(repr(value) in primary.exact for value in estimate["values"])
     assert loss.text == f"{result['metrics']['loss']['mean']:.3g}"
     exact = [cell.exact for cell in costs]
     assert exact == ["312456", "64800000000.0", "24576.0", "48500000.0", "0.0953", "143.2"]
@@ -80,7 +80,7 @@ def test_older_folders_have_no_compiler_memory(tmp_path):
             assert float(cells["linear"].exact) > 0
 
 
-def test_verdicts_are_next_to_the_headline(tmp_path):
+def test_verdicts_are_next_to_the_primary_metric(tmp_path):
     write_study(tmp_path, {"softmax": {"mean": 0.99}, "linear": {"mean": 0.5}, "delta": {"finished": False}}, steps=40)
     heads, rows = table_of(outcomes(tmp_path))
     assert heads[1] == "verdict"
@@ -89,7 +89,7 @@ def test_verdicts_are_next_to_the_headline(tmp_path):
     assert "verdict" not in table_of(outcomes(tmp_path / "one"))[0]
 
 
-def test_many_variants_fit_eighty_columns_by_their_headline(tmp_path):
+def test_many_variants_fit_eighty_columns_by_their_primary_metric(tmp_path):
     names = ["softmax", "linear", "delta", "gated-linear", "retention"]
     write_study(tmp_path, {name: {} for name in names}, steps=40)
     file = io.StringIO()
@@ -135,7 +135,7 @@ def test_a_preview_is_not_compared_with_published_values(tmp_path):
     assert cells == [["98.7%", "≥ 94.0%"], ["–", "–"]]
 
 
-def test_published_values_are_next_to_the_headline(tmp_path):
+def test_published_values_are_next_to_the_primary_metric(tmp_path):
     variants = {"softmax": {"mean": 0.95}, "linear": {"mean": 0.9}}
     assert "published" not in table_of(outcomes(write_study(tmp_path / "none", variants, steps=40)))[0]
     variants["softmax"]["published"] = 0.987
@@ -164,17 +164,17 @@ def mixed(tmp_path):
     return home
 
 
-def test_each_headline_metric_has_a_table_of_its_own(mixed):
+def test_each_primary_metric_has_a_table_of_its_own(mixed):
     dates, text, late = sheets(outcomes(mixed))
     assert [one.name for one in dates.variants] == ["dates-softmax", "dates-linear"]
     assert [one.name for one in text.variants] == ["text-linear", "text-softmax"]
     assert (dates.title, dates.heads[:2]) == ("exact match", ["exact match", "loss"])
     assert (text.title, text.heads[:4]) == ("bits per character", ["bits per character", "published", "band", "loss"])
     for sheet, unit in ((dates, "%"), (text, "")):
-        for outcome, (headline, *_) in zip(sheet.variants, sheet.rows, strict=True):
-            mean = outcome.headline.mean
-            assert headline.text == (f"{100 * mean:.1f}%" if unit else f"{mean:#.3g}")
-            assert ("%" in headline.note) == bool(unit)
+        for outcome, (primary, *_) in zip(sheet.variants, sheet.rows, strict=True):
+            mean = outcome.primary.mean
+            assert primary.text == (f"{100 * mean:.1f}%" if unit else f"{mean:#.3g}")
+            assert ("%" in primary.note) == bool(unit)
     assert (text.rows[0][1].text, text.rows[0][2].text) == ("1.71", "1.70 to 1.80")
     # Which metric it will name is not known.
     assert (late.title, late.heads, late.rows[0][0].text) == ("not finished", ["state"], "unfinished, 10 of 40 steps")

@@ -1,4 +1,4 @@
-"""Learning rates that share the best headline metric: the loss chooses, and a line says so."""
+"""Learning rates that share the best primary metric: the loss chooses, and a line says so."""
 
 import jax
 import jax.numpy as jnp
@@ -115,7 +115,7 @@ def test_pairs_of_single_words_select_the_rate_that_learns(tmp_path):
     found = RunFolder(tmp_path / "colours" / "base").read("result")
     assert (found["metric"], found["learning_rate"]) == ("exact_match", 1e-2)
     assert found["metrics"]["exact_match"]["values"] == [1.0]
-    assert any("headline metric: exact_match" in note for note in progress.notes)
+    assert any("primary metric: exact_match" in note for note in progress.notes)
     # Nothing was equal, so that no loss was needed.
     assert not [note for note in progress.notes if "the learning rates" in note]
     assert "losses" not in found["by_rate"][0]
@@ -124,7 +124,7 @@ def test_pairs_of_single_words_select_the_rate_that_learns(tmp_path):
 def test_the_loss_decides_between_rates_with_equal_scores(tmp_path, monkeypatch):
     # Every answer scores 0, as BLEU-4 of single words did.
     monkeypatch.setattr(
-        "attnlab.tasks.base.headline.Headline.measure", lambda *texts: {"chrf": 0.0, "exact_match": 0.0}
+        "attnlab.tasks.base.primary_metric.PrimaryMetric.measure", lambda *texts: {"chrf": 0.0, "exact_match": 0.0}
     )
     progress = Noted()
     page = run(words_of_colours(tmp_path, metric="chrf"), tmp_path, progress=progress).report.read_text()

@@ -29,7 +29,7 @@ def test_equal_variants_with_bimodal_seeds_are_rarely_called_different(learn):
 
 
 def test_without_bimodality_check_they_are_often_called_different(monkeypatch):
-    monkeypatch.setattr("attnlab.lab.statistics.samples.HEAPS", math.inf)
+    monkeypatch.setattr("attnlab.lab.statistics.samples.GAP_RATIO", math.inf)
     assert coverage.leapt_apart(0.5, 3, 7, 200) > RARE / STUDIES * 200
 
 

@@ -91,7 +91,7 @@ def test_evidence_for_the_side_with_more_tried_rates_counts_less(higher):
     near, far = ("low", "high") if higher else ("high", "low")
     assert getattr(for_a, far) == getattr(plain, far)
     assert abs(getattr(for_a, near) - plain.difference) > abs(getattr(plain, near) - plain.difference)
-    assert for_a.smallest > plain.smallest
+    assert for_a.minimum_detectable_difference > plain.minimum_detectable_difference
 
 
 def test_equivalence_accounts_for_tried_rates():

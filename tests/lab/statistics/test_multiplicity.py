@@ -44,16 +44,18 @@ def test_bimodal_seeds_need_agreeing_pairs():
     assert {name: one.verdict for name, one in found.items()} == {
         "split": "unclear", "low": "unclear", "far": "worse", "near": "worse",
     }  # fmt: skip
-    assert (found["low"].jump, found["far"].jump) == (pytest.approx(0.839), 0)
+    assert (found["low"].bimodal_gap, found["far"].bimodal_gap) == (pytest.approx(0.839), 0)
     assert found["low"].p == pytest.approx(4 * 2 / 4**3)
-    assert found["low"].agreeing == 4 == found["low"].seeds_for_difference  # 2/4^4 is .0078, and .05/4 is .0125
+    assert (
+        found["low"].min_pairs_if_bimodal == 4 == found["low"].seeds_for_difference
+    )  # 2/4^4 is .0078, and .05/4 is .0125
     without = verdicts({name: (values, base) for name, values in tried.items()}, 1e-4)
     assert without["low"].verdict == "worse"
     # Seeds of what was asked something else tell nothing of it.
     pairs = {name: (values, base) for name, values in whole.items() if name != "base"}
-    apart = verdicts(pairs, 1e-4, asked={"split": "lists"} | dict.fromkeys(tried, "recall"))
-    assert (apart["low"].verdict, apart["low"].jump) == ("worse", 0)
-    assert verdicts(pairs, 1e-4, asked=dict.fromkeys(pairs, "recall"))["low"].verdict == "unclear"
+    apart = verdicts(pairs, 1e-4, task_of={"split": "lists"} | dict.fromkeys(tried, "recall"))
+    assert (apart["low"].verdict, apart["low"].bimodal_gap) == ("worse", 0)
+    assert verdicts(pairs, 1e-4, task_of=dict.fromkeys(pairs, "recall"))["low"].verdict == "unclear"
     # By four pairs it is claimed.
     four = {name: np.resize(values, 4) + np.arange(4) * 1e-4 for name, values in whole.items()}
     found = verdicts({name: (values, four["base"]) for name, values in four.items() if name != "base"}, 1e-4)
@@ -72,7 +74,7 @@ def test_more_variants_make_each_claim_harder():
     assert (alone.verdict, among.verdict) == ("better", "unclear")
     assert among.p == pytest.approx(8 * alone.p)
     assert (among.difference, among.low, among.high) == difference(*first, 1 - 0.05 / 8)
-    assert among.smallest > alone.smallest
+    assert among.minimum_detectable_difference > alone.minimum_detectable_difference
     assert among.seeds_for_difference > alone.seeds_for_difference
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnlab.lab.statistics import compare, needed, power, smallest
+from attnlab.lab.statistics import compare, minimum_detectable_difference, power, required_seeds
 
 LEVELS = (0.8, 0.95, 0.9999)
 
@@ -14,7 +14,7 @@ def test_power_equals_the_published_values():
     # Cohen's tables, as G*Power 3.1 prints them for the difference of two dependent means, two-sided, α = .05.
     assert power(0.5, 1.0, 34) == pytest.approx(0.8078, abs=1e-4)
     assert power(0.8, 1.0, 15) == pytest.approx(0.8213, abs=1e-4)
-    assert [needed(effect, 1.0) for effect in (0.2, 0.5, 0.8)] == [199, 34, 15]
+    assert [required_seeds(effect, 1.0) for effect in (0.2, 0.5, 0.8)] == [199, 34, 15]
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 10])
@@ -38,18 +38,18 @@ def test_power_counts_both_tails():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "level", "wanted"),
+    ("seeds", "level", "target_power"),
     [(2, 0.8, 0.8), (3, 0.95, 0.8), (3, 0.9999, 0.95), (10, 0.95, 0.95), (10, 0.5, 0.6), (1000, 0.95, 0.8)],
 )
-def test_the_detectable_difference_has_the_requested_power(seeds, level, wanted):
-    least = smallest(0.02, seeds, level, wanted)
-    assert power(least, 0.02, seeds, level) == pytest.approx(wanted, abs=1e-6)
+def test_the_detectable_difference_has_the_requested_power(seeds, level, target_power):
+    least = minimum_detectable_difference(0.02, seeds, level, target_power)
+    assert power(least, 0.02, seeds, level) == pytest.approx(target_power, abs=1e-6)
 
 
 @pytest.mark.parametrize("effect", [0.05, 0.5, 2.0, 30.0])
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_number_of_seeds_is_minimal(effect, level):
-    count = needed(effect, 1.0, level)
+    count = required_seeds(effect, 1.0, level)
     assert power(effect, 1.0, count, level) >= 0.8
     assert count == 2 or power(effect, 1.0, count - 1, level) < 0.8
 
@@ -59,10 +59,10 @@ def test_extreme_values_give_finite_numbers():
     assert power(1e-300, 1e300, 2) == pytest.approx(0.05)
     assert power(0.1, 0.0, 3) == 1.0
     assert 0 < power(4e5, 1.0, 2, 1 - 1e-6) < 1  # where scipy's noncentral t has no answer
-    assert smallest(0.0, 3) == 0.0
-    assert needed(0.0, 1.0) is None
-    assert needed(1e-6, 1.0) is None
-    assert needed(0.1, 0.0) == 2
+    assert minimum_detectable_difference(0.0, 3) == 0.0
+    assert required_seeds(0.0, 1.0) is None
+    assert required_seeds(1e-6, 1.0) is None
+    assert required_seeds(0.1, 0.0) == 2
 
 
 def test_a_verdict_states_the_detectable_difference():
@@ -71,9 +71,9 @@ def test_a_verdict_states_the_detectable_difference():
     assert found.spread == pytest.approx(math.sqrt(7))
     assert found.seeds == 3
     assert found.effect == pytest.approx(3 / math.sqrt(7) / math.sqrt(math.pi))
-    assert found.smallest == smallest(found.spread, 3)
-    assert found.seeds_for_difference == needed(3, found.spread)
-    assert found.seeds_for_margin == needed(0.5, found.spread)
+    assert found.minimum_detectable_difference == minimum_detectable_difference(found.spread, 3)
+    assert found.seeds_for_difference == required_seeds(3, found.spread)
+    assert found.seeds_for_margin == required_seeds(0.5, found.spread)
 
 
 def test_the_effect_correction_equals_hedges_for_many_seeds():
@@ -96,9 +96,9 @@ def test_no_effect_from_two_seeds_or_without_spread(values):
         lambda: power(math.nan, 1.0, 3),
         lambda: power(1.0, math.inf, 3),
         lambda: power(1.0, 1.0, 3, 1.0),
-        lambda: smallest(1.0, 3, wanted=1.0),
-        lambda: smallest(1.0, 3, wanted=0.05),
-        lambda: needed(1.0, math.nan),
+        lambda: minimum_detectable_difference(1.0, 3, target_power=1.0),
+        lambda: minimum_detectable_difference(1.0, 3, target_power=0.05),
+        lambda: required_seeds(1.0, math.nan),
     ],
 )
 def test_power_refuses_invalid_arguments(call):

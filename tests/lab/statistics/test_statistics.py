@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.lab.statistics import compare, difference, interval, needed, smallest, summary, tied, verdicts
+from attnlab.lab.statistics import (
+    compare,
+    difference,
+    interval,
+    minimum_detectable_difference,
+    required_seeds,
+    summary,
+    tied,
+    verdicts,
+)
 
 values = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=9)
 pairs = st.lists(st.tuples(*[st.floats(-9, 9).map(lambda x: round(x, 2))] * 2), min_size=2, max_size=9)
@@ -104,11 +113,11 @@ def test_values_by_seed_are_paired_by_seed():
 )
 def test_verdicts_of_known_values(differences, margin, verdict):
     base = np.array([0.3, 0.5, 0.4])
-    found = compare(base + differences, base, margin, step=1e-3)
+    found = compare(base + differences, base, margin, metric_step=1e-3)
     assert found.verdict == verdict
     assert found.difference == pytest.approx(np.mean(differences))
     turned = {"better": "worse", "worse": "better"}.get(verdict, verdict)
-    assert compare(base + differences, base, margin, higher=False, step=1e-3).verdict == turned
+    assert compare(base + differences, base, margin, higher=False, metric_step=1e-3).verdict == turned
 
 
 def test_equivalence_uses_the_narrower_interval():
@@ -146,16 +155,16 @@ def test_equal_values_have_the_uncertainty_of_their_resolution(shift):
     assert found.p == pytest.approx(2 * t.cdf(-shift))
     assert found.p_same == pytest.approx(max(t.cdf(-0.01 - shift), t.cdf(shift - 0.01)))
     # What could have been found, and with how many seeds, is of the same test.
-    assert found.smallest == pytest.approx(smallest(0.001, 4))
-    assert found.seeds_for_difference == needed(shift, 0.001)
-    assert found.seeds_for_margin == needed(0.01, 0.001)
+    assert found.minimum_detectable_difference == pytest.approx(minimum_detectable_difference(0.001, 4))
+    assert found.seeds_for_difference == required_seeds(shift, 0.001)
+    assert found.seeds_for_margin == required_seeds(0.01, 0.001)
     assert found.effect is None
 
 
 def test_equal_values_do_not_make_the_detectable_difference_zero():
-    found = compare([0.501] * 3, [0.5] * 3, 0.0005, step=0.001)
+    found = compare([0.501] * 3, [0.5] * 3, 0.0005, metric_step=0.001)
     assert found.verdict == "unclear"
-    assert found.smallest > 0.001
+    assert found.minimum_detectable_difference > 0.001
     assert found.seeds_for_difference > 3
 
 
@@ -172,15 +181,15 @@ def test_rounding_errors_are_no_difference():
 def test_the_known_resolution_is_used_if_values_are_further_apart():
     ones, none = [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]
     assert compare(ones, none, 0.01).verdict == "unclear"
-    assert compare(ones, none, 0.01, step=1 / 256).verdict == "better"
+    assert compare(ones, none, 0.01, metric_step=1 / 256).verdict == "better"
     assert compare(ones, ones, 0.01).verdict == "same"
-    assert compare(ones, ones, 0.01, step=0.1).verdict == "unclear"
+    assert compare(ones, ones, 0.01, metric_step=0.1).verdict == "unclear"
 
 
 def test_an_observed_spread_is_used():
     # However finely the seeds pair, and however far apart they lie.
     base, apart = np.array([0.1, 0.5, 0.9]), np.array([0.0100, 0.0101, 0.0099])
-    assert compare(base + apart, base, 0.005, step=0.1).spread == pytest.approx(1e-4)
+    assert compare(base + apart, base, 0.005, metric_step=0.1).spread == pytest.approx(1e-4)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +201,7 @@ def test_ties_of_counts_are_not_certainty(variants, seeds, examples, share):
     for study in random.binomial(examples, share, size=(studies, variants + 1, seeds)) / examples:
         base, *others = study
         names = {str(n): (other, base) for n, other in enumerate(others)}
-        found = verdicts(names, None, steps=dict.fromkeys(names, 1 / examples))
+        found = verdicts(names, None, metric_steps=dict.fromkeys(names, 1 / examples))
         wrong += any(one.verdict in ("better", "worse") for one in found.values())
     assert wrong <= 0.05 * studies + 3 * math.sqrt(0.05 * 0.95 * studies)
 
@@ -224,8 +233,8 @@ def test_verdict_is_antisymmetric(both, margin):
         lambda: compare([1, 2], [1, 2], math.inf),
         lambda: compare([1, 2], [1, 2], "a"),
         lambda: compare([1, 2], [1, 2], True),
-        lambda: compare([1, 2], [1, 2], 0.1, step=0),
-        lambda: compare([1, 2], [1, 2], 0.1, step=math.inf),
+        lambda: compare([1, 2], [1, 2], 0.1, metric_step=0),
+        lambda: compare([1, 2], [1, 2], 0.1, metric_step=math.inf),
     ],
 )
 def test_compare_refuses_invalid_arguments(call):

@@ -73,25 +73,25 @@ def test_cross_attention_of_inspect_equals_that_of_sample(runs, found):
     assert found["attentions"]["decoder"]["columns"] == ["⊢", *cross["rows"][:-1]]
 
 
-def test_every_map_has_its_figures(found):
+def test_every_map_has_its_statistics(found):
     T, S = len(found["attentions"]["cross"]["rows"]), 7
     assert list(found["attentions"]) == NAMES
     for name, (rows, columns) in zip(NAMES, [(S, S), (T, T), (T, S)], strict=True):
         seen = found["attentions"][name]
         layers = np.asarray(seen["layers"])
         assert layers.shape == (1, 2, rows, columns)
-        assert [len(heads) for heads in seen["figures"]] == [2]
-        for weights, told in zip(layers[0], seen["figures"][0], strict=True):
+        assert [len(heads) for heads in seen["statistics"]] == [2]
+        for weights, told in zip(layers[0], seen["statistics"][0], strict=True):
             # The maps are written with four digits.
             assert told["rank"] == pytest.approx(map_statistics.effective_rank(weights), rel=1e-2)
             assert told["entropy"] == pytest.approx(map_statistics.mean(map_statistics.entropy(weights)), abs=1e-2)
             assert told["reach"] == pytest.approx(
                 map_statistics.mean(map_statistics.attention_distance(weights)), abs=1e-2
             )
-            assert 0 < told["share"] <= 1
+            assert 0 < told["relative_entropy"] <= 1
             assert (told["empty"], told["signed"]) == (0, False)
-            assert ("total" in told) == seen["divides"] == (seen["mechanism"] == "linear")
-            assert told.get("total", 1) > 0
+            assert ("least_total" in told) == seen["divides"] == (seen["mechanism"] == "linear")
+            assert told.get("least_total", 1) > 0
 
 
 def test_largest_possible_rank_and_entropy(found):
@@ -109,9 +109,9 @@ def test_a_linear_map_is_far_from_softmax_and_softmax_is_not(found):
         "softmax": True,
     }
     for name, seen in found["attentions"].items():
-        for told in seen["figures"][0]:
-            assert (told["apart"] > 0.01) == (name == "encoder")
-            assert told["apart"] >= 0 if name == "encoder" else told["apart"] < 1e-6
+        for told in seen["statistics"][0]:
+            assert (told["from_softmax"] > 0.01) == (name == "encoder")
+            assert told["from_softmax"] >= 0 if name == "encoder" else told["from_softmax"] < 1e-6
 
 
 def test_every_checkpoint_has_a_column(found):
@@ -121,9 +121,9 @@ def test_every_checkpoint_has_a_column(found):
     for name in NAMES:
         # The numbers of the first are half as large: scores are products of two, of inputs that were normed.
         assert 0 < before["scores"][name][0] < after["scores"][name][0]
-        assert before["figures"][name]["share"][0] > after["figures"][name]["share"][0]
-        heads = [told["rank"] for told in found["attentions"][name]["figures"][0]]
-        assert after["figures"][name]["rank"] == pytest.approx([np.mean(heads)])
+        assert before["statistics"][name]["relative_entropy"][0] > after["statistics"][name]["relative_entropy"][0]
+        heads = [told["rank"] for told in found["attentions"][name]["statistics"][0]]
+        assert after["statistics"][name]["rank"] == pytest.approx([np.mean(heads)])
     assert list(before["parts"]) == list(after["parts"])
     for part in before["parts"]:
         assert after["parts"][part]["parameters"] == pytest.approx(2 * before["parts"][part]["parameters"], rel=1e-5)

@@ -18,7 +18,7 @@ def shown(found, width=80):
     return stream.getvalue()
 
 
-def test_the_figures_of_every_head():
+def test_the_statistics_of_every_head():
     grids = attentions(FOUND)
     assert list(grids) == ["encoder", "cross"]
     grid = grids["encoder"]
@@ -28,7 +28,7 @@ def test_the_figures_of_every_head():
         "head",
         "rank\nof 2",
         "entropy\nof 1.10",
-        "share",
+        "relative\nentropy",
         "reach\ntokens",
         "from\nsoftmax",
         "least\ntotal",
@@ -51,7 +51,7 @@ def test_a_softmax_map_is_not_compared_with_itself():
 
 def test_layers_of_a_hybrid_are_named_by_their_mechanism():
     seen = FOUND["attentions"]["cross"]
-    two = {"mechanism": "linear+softmax", "mechanisms": ["linear", "softmax"], "figures": seen["figures"] * 2}
+    two = {"mechanism": "linear+softmax", "mechanisms": ["linear", "softmax"], "statistics": seen["statistics"] * 2}
     grid = attentions(FOUND | {"attentions": {"cross": seen | two}})["cross"]
     assert grid.heads[:3] == ["layer", "mechanism", "head"]
     assert [row[:3] for row in grid.rows] == [["1", "linear", "1"], ["2", "softmax", "1"]]
@@ -59,15 +59,15 @@ def test_layers_of_a_hybrid_are_named_by_their_mechanism():
 
 
 def test_every_checkpoint_has_a_column():
-    figures, flows = training(FOUND)
-    assert figures.heads == ["", "", "step\n6", "step\n1,200"]
-    assert figures.rows == [
+    statistics, flows = training(FOUND)
+    assert statistics.heads == ["", "", "step\n6", "step\n1,200"]
+    assert statistics.rows == [
         ["loss", "", "2.00", "1.00"],
         ["variance of scores", "encoder 1", "1.00", "3.00"],
         ["", "cross 1", "–", "–"],
         ["effective rank", "encoder 1", "1.20", "1.30"],
         ["", "cross 1", "1.20", "1.30"],
-        ["entropy, share", "encoder 1", "40%", "30%"],
+        ["relative entropy", "encoder 1", "40%", "30%"],
         ["", "cross 1", "40%", "30%"],
         ["reach", "encoder 1", "0.500", "0.600"],
         ["", "cross 1", "0.500", "0.600"],
@@ -79,9 +79,9 @@ def test_every_checkpoint_has_a_column():
 
 def test_many_checkpoints_are_thinned_for_a_terminal_and_it_says_so():
     many = found(steps=range(0, 1001, 100))
-    figures, flows = training(many, MOST)
-    assert figures.heads[2:] == flows.heads[2:] == [f"step\n{n:,}" for n in (0, 200, 400, 600, 800, 1000)]
-    for grid in (figures, flows):
+    statistics, flows = training(many, MOST)
+    assert statistics.heads[2:] == flows.heads[2:] == [f"step\n{n:,}" for n in (0, 200, 400, 600, 800, 1000)]
+    for grid in (statistics, flows):
         assert grid.notes[-1] == "6 of 11 checkpoints are shown; --json and --html contain all of them."
     assert len(training(many)[0].heads) == 2 + 11
     assert max(map(len, shown(many).splitlines())) <= 80
@@ -116,10 +116,10 @@ def test_tables_fit_a_terminal(width):
 
 def test_a_legend_explains_the_shown_columns():
     text = shown(FOUND, 120)
-    for word in ("rank: ", "entropy: ", "share: ", "reach: ", "from softmax: ", "least total: "):
+    for word in ("rank: ", "\nentropy: ", "\nrelative entropy: ", "reach: ", "from softmax: ", "least total: "):
         assert text.count(word) == 1
     softmax = {**FOUND, "attentions": {"cross": FOUND["attentions"]["cross"]}}
-    assert [line.partition(":")[0] for line in legend(softmax)] == ["rank", "entropy", "share", "reach"]
+    assert [line.partition(":")[0] for line in legend(softmax)] == ["rank", "entropy", "relative entropy", "reach"]
 
 
 def test_a_zero_has_no_sign():
@@ -127,6 +127,6 @@ def test_a_zero_has_no_sign():
     assert small(-0.25) == "-0.250"
 
 
-def test_undefined_figures_are_left_empty():
+def test_undefined_statistics_are_left_empty():
     assert "nan" not in shown(FOUND)
-    assert np.isnan(FOUND["attentions"]["encoder"]["figures"][0][1]["rank"])
+    assert np.isnan(FOUND["attentions"]["encoder"]["statistics"][0][1]["rank"])

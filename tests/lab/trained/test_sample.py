@@ -95,7 +95,7 @@ def test_user_model_without_attentions_has_no_map(trained):
 
 def test_undecoded_task_has_one_answer_and_no_map(trained, monkeypatch):
     problem = Associations(keys=4, examined=3).load()
-    monkeypatch.setattr(problem, "answer", lambda model, batch: {"said": batch["answers"]})
+    monkeypatch.setattr(problem, "answer", lambda model, batch: {"predicted": batch["answers"]})
     trained(Trained(EXPERIMENT, problem, None))
     found = sample("run", "0:1 2:3 0?")
     assert lines(found) == ["1"]

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import ClassificationData
 
 
@@ -61,7 +61,7 @@ def test_only_scored_positions_count_in_score():
         "keep": np.array([[True, False]] * 5),
         "label": np.array([1, 0, 0, 0, 1], np.int32),
     }
-    problem = Signs(even(whole, 2, label=-1))
+    problem = Signs(equal_batches(whole, 2, label=-1))
     assert [batch["label"].tolist() for batch in problem.batches] == [[1, 0], [0, 0], [1, -1]]
     answers = [problem.answer(model, batch) for batch in problem.batches]
     assert problem.score("test", answers) == {"accuracy": 4 / 5}

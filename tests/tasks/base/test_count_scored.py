@@ -1,4 +1,4 @@
-"""Of how many questions a headline is the share that is right: padding asks none."""
+"""Of how many questions a primary metric is the share that is right: padding asks none."""
 
 import numpy as np
 import pytest

@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.data.graphs import graphs
 from attnlab.data.io.files import DataError
-from attnlab.tasks.graphs.node_data import Labelled, NodeData
+from attnlab.tasks.graphs.node_data import NodeClasses, NodeData
 from attnlab.tasks.graphs.nodes import Nodes
 
 TASK = Nodes(each=3, valid_examples=30, test_examples=40)
@@ -28,7 +28,7 @@ class Oracle:
 
 
 def test_shape_and_batches():
-    assert PROBLEM.shape == Labelled(2000, 160, 4)
+    assert PROBLEM.shape == NodeClasses(2000, 160, 4)
     batch = PROBLEM.batch(0, 0, 12)
     assert sorted(batch["node"].tolist()) == sorted(PROBLEM.parts["train"].tolist())
     np.testing.assert_array_equal(batch["label"], PROBLEM.graph.labels[batch["node"]])

@@ -35,7 +35,7 @@ def test_shapes_and_ids(problem):
     T = problem.task.length or 7
     assert problem.shape == AssociationShape(7, 7, T)
     assert {name: x.shape for name, x in batch.items()} == {
-        "keys": (5, T), "values": (5, T), "queries": (5, 1), "answers": (5, 1), "asked": (5, 1),
+        "keys": (5, T), "values": (5, T), "queries": (5, 1), "answers": (5, 1), "scored": (5, 1),
     }  # fmt: skip
     for name in ("keys", "values", "queries", "answers"):
         assert batch[name].dtype == np.int32
@@ -58,9 +58,9 @@ def test_the_answer_is_the_last_value_of_the_key(problem):
     ):
         assert told(keys, values)[query] == answer
     for batch in problem.eval_batches("test"):
-        for keys, values, queries, answers, asked in zip(*batch.values(), strict=True):
+        for keys, values, queries, answers, scored in zip(*batch.values(), strict=True):
             known = told(keys, values)
-            for query, answer, counts in zip(queries, answers, asked, strict=True):
+            for query, answer, counts in zip(queries, answers, scored, strict=True):
                 assert not counts or known[query] == answer
                 assert counts <= (query in known)
 
@@ -79,10 +79,10 @@ def test_evaluation_queries_every_key_once(problem):
     batches = problem.eval_batches("valid")
     assert [batch["keys"].shape[0] for batch in batches] == [20, 20]
     assert batches[0]["keys"].shape[1] == (problem.task.examined_length or 7)
-    asked = np.concatenate([batch["asked"] for batch in batches])
+    scored = np.concatenate([batch["scored"] for batch in batches])
     keys = np.concatenate([batch["keys"] for batch in batches])
-    np.testing.assert_array_equal(asked[:25].sum(axis=1), [len(set(row)) for row in keys[:25].tolist()])
-    assert not asked[25:].any()
+    np.testing.assert_array_equal(scored[:25].sum(axis=1), [len(set(row)) for row in keys[:25].tolist()])
+    assert not scored[25:].any()
 
 
 def test_loss_is_0_for_an_oracle_and_half_for_zeros(problem):

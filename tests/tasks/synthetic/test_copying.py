@@ -23,11 +23,11 @@ def test_data_stand_among_noise_and_markers_ask_for_them_in_order(problem):
     assert problem.shape == Tokens(7, 35)
     batch = problem.batch(0, 0, 400)
     places = set()
-    for tokens, answers, asked in zip(*(batch[name] for name in ("tokens", "answers", "asked")), strict=True):
+    for tokens, answers, scored in zip(*(batch[name] for name in ("tokens", "answers", "scored")), strict=True):
         *noisy, a, b, c, d, e = tokens.tolist()
         assert [a, b, c, d, e] == [1] * 5
         assert [token for token in noisy if token != 0] == answers[30:].tolist()
-        assert asked.tolist() == [False] * 30 + [True] * 5
+        assert scored.tolist() == [False] * 30 + [True] * 5
         places |= {n for n, token in enumerate(noisy) if token}
     assert places == set(range(30))
     assert set(np.unique(batch["answers"][:, 30:])) == {2, 3, 4, 5, 6}

@@ -25,9 +25,9 @@ def last_opened(tokens, keep, key=None):
 def test_training_predicts_the_next_bracket_and_evaluation_what_closes_the_last(problem):
     assert problem.shape == Tokens(6, 50)
     batch = problem.batch(0, 0, 30)
-    assert set(batch) == {"tokens", "answers", "asked"}
+    assert set(batch) == {"tokens", "answers", "scored"}
     np.testing.assert_array_equal(batch["tokens"][:, 1:], batch["answers"][:, :-1])
-    assert batch["asked"].all()
+    assert batch["scored"].all()
     for batch in problem.eval_batches("test"):
         closed = batch["answers"] >= 3
         np.testing.assert_array_equal(batch["answers"][closed], batch["closing"][closed])

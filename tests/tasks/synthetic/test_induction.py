@@ -23,7 +23,7 @@ def oracle(tokens, keep, key=None):
 def test_a_trigger_occurs_once_and_last_and_its_successor_is_the_answer(problem):
     assert problem.shape == Tokens(16, 30)
     batch = problem.batch(0, 0, 200)
-    tokens, answers, asked = (batch[name] for name in ("tokens", "answers", "asked"))
+    tokens, answers, scored = (batch[name] for name in ("tokens", "answers", "scored"))
     assert tokens.shape == (200, 12)
     assert tokens.dtype == answers.dtype == np.int32
     assert (tokens[:, -1] == 0).all()
@@ -31,8 +31,8 @@ def test_a_trigger_occurs_once_and_last_and_its_successor_is_the_answer(problem)
     places = np.argmax(tokens == 0, axis=1)
     assert set(places.tolist()) == set(range(10))
     np.testing.assert_array_equal(answers[:, -1], tokens[np.arange(200), places + 1])
-    assert (asked.sum(axis=1) == 1).all()
-    assert asked[:, -1].all()
+    assert (scored.sum(axis=1) == 1).all()
+    assert scored[:, -1].all()
 
 
 def test_batches_are_a_function_of_seed_and_step(problem):

@@ -36,12 +36,12 @@ def test_a_text_hides_its_needles_whole_and_ends_in_a_question(problem):
     task = problem.task
     batch = problem.batch(0, 0, 60)
     assert batch["tokens"].shape == (60, task.length)
-    for text, answers, asked in zip(texts(problem, batch), batch["answers"], batch["asked"], strict=True):
+    for text, answers, scored in zip(texts(problem, batch), batch["answers"], batch["scored"], strict=True):
         *before, question = text.rsplit("the number of ", 1)
         found = dict(SENTENCE.findall(before[0]))
         assert len(found) == task.needles
         assert found[question.removesuffix(" is")] == problem.words[answers[-1]]
-        assert asked.nonzero()[0].tolist() == [task.length - 1]
+        assert scored.nonzero()[0].tolist() == [task.length - 1]
         # Each needle stands between whole sentences, but for the last one, which is cut.
         assert before[0].endswith(". ")
         assert all(f". {text}"[: match.start() + 2].endswith(". ") for match in SENTENCE.finditer(text))

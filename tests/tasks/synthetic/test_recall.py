@@ -31,7 +31,7 @@ def test_shape_and_ids(problem):
     assert problem.shape == Tokens(problem.task.vocabulary + 1, T)
     batch = problem.batch(0, 0, 6)
     assert {name: (x.shape, x.dtype) for name, x in batch.items()} == {
-        "tokens": ((6, T), np.int32), "answers": ((6, T), np.int32), "asked": ((6, T), np.bool_),
+        "tokens": ((6, T), np.int32), "answers": ((6, T), np.int32), "scored": ((6, T), np.bool_),
     }  # fmt: skip
     assert batch["tokens"].min() >= 0
     assert batch["tokens"].max() <= problem.task.vocabulary
@@ -51,8 +51,8 @@ def test_keys_and_values_alternate_and_a_key_keeps_its_value(problem):
 
 def test_every_answer_occurs_before_its_question(problem):
     for batch in (problem.batch(2, 3, 100), *problem.eval_batches("test")):
-        for tokens, answers, asked in zip(*(batch[n] for n in ("tokens", "answers", "asked")), strict=True):
-            for place in np.flatnonzero(asked):
+        for tokens, answers, scored in zip(*(batch[n] for n in ("tokens", "answers", "scored")), strict=True):
+            for place in np.flatnonzero(scored):
                 before = tokens[:place]
                 at = np.flatnonzero(before == tokens[place])
                 assert at.size
@@ -61,10 +61,10 @@ def test_every_answer_occurs_before_its_question(problem):
 
 def test_only_training_scores_repeated_keys(problem):
     (*_, batch) = problem.eval_batches("valid")
-    np.testing.assert_array_equal(batch["asked"].sum(axis=1), problem.task.queries)
-    assert not batch["asked"][:, : 2 * problem.task.pairs].any()
+    np.testing.assert_array_equal(batch["scored"].sum(axis=1), problem.task.queries)
+    assert not batch["scored"][:, : 2 * problem.task.pairs].any()
     again = max(0, problem.task.pairs - half(problem))
-    np.testing.assert_array_equal(problem.batch(0, 0, 5)["asked"].sum(axis=1), problem.task.queries + again)
+    np.testing.assert_array_equal(problem.batch(0, 0, 5)["scored"].sum(axis=1), problem.task.queries + again)
 
 
 def test_accuracy_of_an_oracle_and_of_a_constant(problem):
@@ -83,9 +83,9 @@ def test_accuracy_by_distance():
     ).load()
     # Keys k0 and k1 are 1 and 2, values 3 and 4; key 1 is told at 0 and 4, key 2 at 2.
     tokens = np.array([[1, 3, 2, 4, 1, 3, 1, 2, 0, 0, 0, 0], [1, 3, 2, 4, 1, 3, 0, 0, 0, 2, 0, 1]], np.int32)
-    asked = np.zeros((2, 12), bool)
-    asked[[0, 0, 1, 1], [6, 7, 9, 11]] = True
-    problem._parts["test"] = {"tokens": tokens, "asked": asked, "answers": np.where(tokens == 1, 3, 4)}
+    scored = np.zeros((2, 12), bool)
+    scored[[0, 0, 1, 1], [6, 7, 9, 11]] = True
+    problem._parts["test"] = {"tokens": tokens, "scored": scored, "answers": np.where(tokens == 1, 3, 4)}
     said = problem._parts["test"]["answers"].copy()
     said[1, 9] = 0
     # Distances 2, 5, 7 and 7.
@@ -119,7 +119,7 @@ def test_data_are_functions_of_seed_and_step(problem):
 def test_fill_rows_of_the_last_batch_are_not_scored(problem):
     batches = problem.eval_batches("test")
     assert [batch["tokens"].shape[0] for batch in batches] == [250, 250]
-    assert not batches[1]["asked"][50:].any()
+    assert not batches[1]["scored"][50:].any()
 
 
 def test_prompt_and_answer():

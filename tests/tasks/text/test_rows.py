@@ -61,9 +61,9 @@ def test_an_example_with_a_class_is_a_row_with_both_classes_and_the_probability(
 def test_a_row_has_the_given_sentence_and_padding_has_no_row():
     problem = CLASSES["questions"][0].load()
     rows = problem.rows("test", truth(problem))
-    asked = [problem.encode_prompt(row.input)["source"] for row in rows[:20]]
+    prompts = [problem.encode_prompt(row.input)["source"] for row in rows[:20]]
     examined = problem.eval_batches("test")[0]["source"]
-    assert all((one[0] == examined[n]).all() for n, one in enumerate(asked))
+    assert all((one[0] == examined[n]).all() for n, one in enumerate(prompts))
     limited = problem.rows("test", [{"label": np.zeros(5, int), "probability": np.ones(5)}], 5)
     assert {row.input for row in limited} <= {row.input for row in rows}
     assert len(limited) == 5
@@ -111,8 +111,8 @@ def test_blocks_concatenate_to_the_text_and_their_nats_to_the_metric():
     text = "the cat sat on the mat\n" * 30
     problem = LanguageModelData({"train": text, "valid": text, "test": text[:101]}, Characters(), 16)
     batches = problem.eval_batches("test")
-    cost = lambda asked: np.where(asked, np.arange(asked.size).reshape(asked.shape) / 7, 0)
-    answers = [{"nats": cost(batch["asked"]), "right": np.zeros(batch["asked"].shape)} for batch in batches]
+    cost = lambda scored: np.where(scored, np.arange(scored.size).reshape(scored.shape) / 7, 0)
+    answers = [{"nats": cost(batch["scored"]), "right": np.zeros(batch["scored"].shape)} for batch in batches]
     rows = problem.rows("test", answers)
     assert "".join(row.input for row in rows) == text[1:101]
     assert [row.answer for row in rows] == [None] * 7
@@ -139,7 +139,7 @@ def test_associations_have_a_row_for_each_queried_key():
     problem = Associations(keys=4, length=6, examined=30).load()
     answers = [{"said": b["answers"], "loss": np.full(b["answers"].shape, 0.5)} for b in problem.eval_batches("test")]
     rows = problem.rows("test", answers)
-    assert len(rows) == sum(batch["asked"].sum() for batch in problem.eval_batches("test"))
+    assert len(rows) == sum(batch["scored"].sum() for batch in problem.eval_batches("test"))
     for row in rows:
         *pairs, query = row.input.split()
         # A key's last value counts.

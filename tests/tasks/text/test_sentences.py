@@ -46,7 +46,7 @@ def made(**fields):
 def test_rare_and_unseen_words_are_unknown():
     problem = made()
     # and, dull, fine, long, short, the, was, a: those that occur twice; then the unknown and the mask.
-    assert problem.codec.vocabulary.symbols == ("a", "and", "dull", "fine", "long", "short", "the", "was")
+    assert problem.tokenizer.vocabulary.symbols == ("a", "and", "dull", "fine", "long", "short", "the", "was")
     assert problem.shape == Classes(Tokens(13, 8), 2)
     assert problem.classes == ("bad", "good")
     (batch,) = problem.eval_batches("valid")
@@ -103,8 +103,8 @@ def test_masked_words_differ_by_epoch_and_seed():
 
 def test_unlabelled_sentences_are_used_for_pretraining_only():
     problem = made(unlabelled=["entirely other", "entirely other words", "other words"])
-    assert {"entirely", "other", "words"} < set(problem.codec.vocabulary.symbols)
-    ids = {symbol: n for n, symbol in enumerate(problem.codec.vocabulary.symbols, start=3)}
+    assert {"entirely", "other", "words"} < set(problem.tokenizer.vocabulary.symbols)
+    ids = {symbol: n for n, symbol in enumerate(problem.tokenizer.vocabulary.symbols, start=3)}
     filled = {int(n) for step in range(10) for n in problem.batch(0, step, 6)["answers"].ravel()}
     assert {ids["entirely"], ids["other"], ids["words"]} <= filled
     sorted_ = {int(n) for step in range(10, 20) for n in problem.batch(0, step, 6)["source"].ravel()}
@@ -176,7 +176,7 @@ def test_text_interface_needs_no_data():
     found = Trec().text_interface(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
     assert found.shape == problem.shape
     assert found.vocabulary == problem.vocabulary
-    word = problem.codec.symbols[0]
+    word = problem.tokenizer.symbols[0]
     for text in (word, f"{word} never-seen {word}"):
         one, other = problem.encode_prompt(text), found.encode_prompt(text)
         for name in ("source", "keep"):

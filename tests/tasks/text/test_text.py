@@ -49,28 +49,28 @@ class Cycle:
 
 
 def test_shape_and_blocks(problem):
-    assert problem.shape == Tokens(problem.codec.vocabulary.size, 8)
+    assert problem.shape == Tokens(problem.tokenizer.vocabulary.size, 8)
     batch = problem.batch(0, 0, 5)
     assert {name: (x.shape, str(x.dtype)) for name, x in batch.items()} == {
-        "tokens": ((5, 8), "int32"), "answers": ((5, 8), "int32"), "asked": ((5, 8), "bool"),
+        "tokens": ((5, 8), "int32"), "answers": ((5, 8), "int32"), "scored": ((5, 8), "bool"),
     }  # fmt: skip
     np.testing.assert_array_equal(batch["tokens"][:, 1:], batch["answers"][:, :-1])
-    text = problem.codec.normalize(PARTS["train"].replace("\r\n", "\n"))
+    text = problem.tokenizer.normalize(PARTS["train"].replace("\r\n", "\n"))
     for row, last in zip(batch["tokens"], batch["answers"][:, -1], strict=True):
-        assert problem.codec.decode([*row, last]) in text
+        assert problem.tokenizer.decode([*row, last]) in text
 
 
 def test_evaluation_scores_every_symbol_but_the_first(problem):
     # The comma was never seen in training, and is left out.
     (batch,) = problem.eval_batches("valid")
-    assert problem.codec.decode(batch["tokens"][batch["asked"]]) == "to be or not to be"
-    assert problem.codec.decode(batch["answers"][batch["asked"]]) == "o be or not to bee"
+    assert problem.tokenizer.decode(batch["tokens"][batch["scored"]]) == "to be or not to be"
+    assert problem.tokenizer.decode(batch["answers"][batch["scored"]]) == "o be or not to bee"
     assert (batch["tokens"][-1, 3:] == PAD).all()
     (few,) = problem.eval_batches("valid", 2)
-    assert few["asked"].shape == (2, 8)
+    assert few["scored"].shape == (2, 8)
     rows = [next(n for n in range(3) if (batch["tokens"][n] == row).all()) for row in few["tokens"]]
     np.testing.assert_array_equal(few["answers"], batch["answers"][rows])
-    np.testing.assert_array_equal(few["asked"], batch["asked"][rows])
+    np.testing.assert_array_equal(few["scored"], batch["scored"][rows])
     with pytest.raises(ValueError, match="limit=0"):
         problem.eval_batches("valid", 0)
 
@@ -104,11 +104,11 @@ def test_longer_blocks_are_scored_by_position():
     # Twenty symbols: a block of twelve and one of eight, which ends early. What costs n at place n:
     cost = np.arange(1.0, 13)
     answers = [
-        {"nats": np.where(batch["asked"], cost, 0), "right": np.where(batch["asked"], 1, 0)}
+        {"nats": np.where(batch["scored"], cost, 0), "right": np.where(batch["scored"], 1, 0)}
         for batch in problem.eval_batches("valid")
     ]
-    asked = int(sum(batch["asked"].sum() for batch in problem.eval_batches("valid")))
-    rest = asked - 12
+    scored = int(sum(batch["scored"].sum() for batch in problem.eval_batches("valid")))
+    rest = scored - 12
     found = problem.score("valid", answers)
     assert [name for name in found if "." in name] == [f"nats_per_character.{n}" for n in ("1-4", "5-8", "9-12")]
     assert found["nats_per_character.1-4"] == 2.5
@@ -116,7 +116,7 @@ def test_longer_blocks_are_scored_by_position():
         (5 + 6 + 7 + 8 + sum(range(5, min(rest, 8) + 1))) / (4 + min(rest, 8) - 4)
     )
     assert found["nats_per_character.9-12"] == 10.5
-    assert found["nats_per_character"] == pytest.approx((cost.sum() + cost[:rest].sum()) / asked)
+    assert found["nats_per_character"] == pytest.approx((cost.sum() + cost[:rest].sum()) / scored)
 
 
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=40)], ids=str)
@@ -125,12 +125,12 @@ def test_positions_of_blocks_have_all_characters(units):
         part: "the naïve cat sat, the fat cat sat on the hat " * n for part, n in zip(PARTS, (9, 5, 4), strict=True)
     }
     problem = LanguageModelData(parts, units, 4, 16)
-    answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in problem.eval_batches("test")]
+    answers = [{"nats": 1.0 * batch["scored"], "right": batch["scored"]} for batch in problem.eval_batches("test")]
     found = problem.score("test", answers)
-    asked = np.concatenate([batch["asked"] for batch in problem.eval_batches("test")])
+    scored = np.concatenate([batch["scored"] for batch in problem.eval_batches("test")])
     edges = {"1-4": (0, 4), "5-8": (4, 8), "9-16": (8, 16)}
-    letters = [asked[:, a:b].sum() / found[f"nats_per_character.{name}"] for name, (a, b) in edges.items()]
-    assert sum(letters) == pytest.approx(asked.sum() / found["nats_per_character"])
+    letters = [scored[:, a:b].sum() / found[f"nats_per_character.{name}"] for name, (a, b) in edges.items()]
+    assert sum(letters) == pytest.approx(scored.sum() / found["nats_per_character"])
     with pytest.raises(ValueError, match=r"task.longest=8 must be at least task.length=64, or 0"):
         Shakespeare(longest=8)
     with pytest.raises(DataError, match=r"the part 'valid' has 19 symbols, but task.longest=20 requires more"):
@@ -143,10 +143,10 @@ def test_nats_are_per_character_for_all_units(units):
     problem = LanguageModelData(parts, units, 8)
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
     answers = answered(problem, even, "test")
-    asked = sum(int(batch["asked"].sum()) for batch in problem.eval_batches("test"))
+    scored = sum(int(batch["scored"].sum()) for batch in problem.eval_batches("test"))
     found = problem.score("test", answers)["nats_per_character"]
     # The first symbol is given, so that up to one word of the text is not foretold.
-    characters = asked * math.log(problem.shape.vocabulary) / found
+    characters = scored * math.log(problem.shape.vocabulary) / found
     assert len(parts["test"].rstrip()) - 4.1 <= characters <= len(parts["test"])
 
 
@@ -157,9 +157,9 @@ def test_all_units_count_the_same_characters_in_any_normal_form(form):
     for units in (Characters(), Bytes(), Bpe(size=60)):
         problem = LanguageModelData(parts, units, 8)
         batches = problem.eval_batches("test")
-        answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches]
-        asked = sum(int(batch["asked"].sum()) for batch in batches)
-        characters = asked / problem.score("test", answers)["nats_per_character"]
+        answers = [{"nats": 1.0 * batch["scored"], "right": batch["scored"]} for batch in batches]
+        scored = sum(int(batch["scored"].sum()) for batch in batches)
+        characters = scored / problem.score("test", answers)["nats_per_character"]
         # The first symbol is given; with pairs merged, that may be a word.
         assert 400 - 10 <= characters < 400
         np.testing.assert_array_equal(
@@ -184,12 +184,12 @@ def test_unknown_symbols_are_reported_and_excluded_from_the_loss(units, lost, wh
     assert problem.notes == ((told,) if lost else ())
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
     found = problem.score("test", answered(problem, even, "test"))
-    asked = np.concatenate([batch["answers"][batch["asked"]] for batch in problem.eval_batches("test")])
-    nats = len(asked) * math.log(problem.shape.vocabulary)
+    scored = np.concatenate([batch["answers"][batch["scored"]] for batch in problem.eval_batches("test")])
+    nats = len(scored) * math.log(problem.shape.vocabulary)
     if isinstance(units, Words):
         assert found["nats_per_word"] == pytest.approx(math.log(problem.shape.vocabulary), rel=1e-5)
     else:
-        characters = len(problem.codec.decode(asked, within=True))
+        characters = len(problem.tokenizer.decode(scored, within=True))
         assert found["nats_per_character"] == pytest.approx(nats / characters, rel=1e-5)
     if lost:
         with pytest.raises(DataError, match=r"^the part 'valid': [\d,]+ of [\d,]+ symbols do not occur .*щ.* ×, …"):
@@ -218,30 +218,30 @@ def test_split_character_counts_once(length):
     text = "щ€𝄞a" * 20
     problem = LanguageModelData(dict.fromkeys(PARTS, "a" + text), Bytes(), length, 2 * length)
     batches = problem.eval_batches("test")
-    asked = np.concatenate([batch["asked"] for batch in batches])
-    found = problem.score("test", [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches])
-    assert asked.sum() / found["nats_per_character"] == pytest.approx(len(text))
+    scored = np.concatenate([batch["scored"] for batch in batches])
+    found = problem.score("test", [{"nats": 1.0 * batch["scored"], "right": batch["scored"]} for batch in batches])
+    assert scored.sum() / found["nats_per_character"] == pytest.approx(len(text))
     # Half of the places have about half of the characters, however they are cut.
-    half = asked[:, :length].sum() / found[f"nats_per_character.1-{length}"]
-    rest = asked[:, length:].sum() / found[f"nats_per_character.{length + 1}-{2 * length}"]
+    half = scored[:, :length].sum() / found[f"nats_per_character.1-{length}"]
+    rest = scored[:, length:].sum() / found[f"nats_per_character.{length + 1}-{2 * length}"]
     assert half + rest == pytest.approx(len(text))
     assert abs(half / len(text) - 0.5) < 0.11
     # So have blocks one by one all of them together.
     assert sum(
         problem._amount(row[kept])
         for batch in batches
-        for row, kept in zip(batch["answers"], batch["asked"], strict=True)
+        for row, kept in zip(batch["answers"], batch["scored"], strict=True)
     ) == len(text)
 
 
 def test_a_bpe_prompt_is_unchanged_and_its_continuation_keeps_spaces():
     parts = {part: "the king\nthe kingdom of the king\n" * 20 for part in PARTS}
     problem = LanguageModelData(parts, Bpe(size=60), 4)
-    codec = problem.codec
+    tokenizer = problem.tokenizer
     ids = problem.encode_prompt("the king")["source"][0].tolist()
-    assert "".join(codec.vocabulary.decode(ids)) == "the king"
+    assert "".join(tokenizer.vocabulary.decode(ids)) == "the king"
     for follows in (" of", "dom"):
-        told = codec.encode(follows, within=True)
+        told = tokenizer.encode(follows, within=True)
         assert problem.format_answer({"tokens": np.array([told])}) == follows
 
 

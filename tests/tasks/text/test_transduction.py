@@ -47,9 +47,9 @@ def test_batches_are_a_function_of_seed_and_step(copying):
 
 
 def test_ids_are_below_the_vocabularies(copying):
-    for array, codec in ((copying._sources, copying.source), (copying._targets, copying.target)):
+    for array, tokenizer in ((copying._sources, copying.source), (copying._targets, copying.target)):
         assert array.min() == PAD
-        assert array.max() == codec.vocabulary.size - 1
+        assert array.max() == tokenizer.vocabulary.size - 1
 
 
 def test_every_pronunciation_is_a_training_pair():

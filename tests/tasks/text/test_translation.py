@@ -46,7 +46,7 @@ def test_user_files_in_any_units(own, units, joint):
     assert with_nats["perplexity"] == pytest.approx(2 ** (4 / tokens))
     assert problem.format_answer({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
     assert problem.notes == (
-        "headline metric: bleu, because references are sentences (median 5 words); task.metric=NAME selects another",
+        "primary metric: bleu, because references are sentences (median 5 words); task.metric=NAME selects another",
         *(f"{own[part]}: 1 line (3) is empty and skipped" for part in ("train", "valid", "test")),
         "valid: 3 of 3 examples are also in train",
         "test: 3 of 3 examples are also in train",

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from attnlab.bench.foreign.comparison import ForeignFunction
-from attnlab.bench.foreign.subjects import subject
-from attnlab.bench.foreign.transformers import CHUNK, Named, Tensor, by_token, masked, model, record, torch
+from attnlab.bench.peer_parity.comparison import PeerFunction
+from attnlab.bench.peer_parity.subjects import subject
+from attnlab.bench.peer_parity.transformers import CHUNK, Named, Tensor, by_token, masked, model, record, torch
 from attnlab.mechanisms.differential import Differential
 from attnlab.mechanisms.lightning import Lightning
 
@@ -18,12 +18,12 @@ START = 0.8 - 0.6 * math.exp(-0.3)  # λ_init of the second layer
 
 
 def _pick(rows: list[int], width: int) -> Tensor:
-    """Returns the weight of a linear layer that picks these channels of an input of this width."""
+    """Return the weight of a linear layer that picks these channels of an input of this width."""
     return torch().eye(width)[rows]
 
 
-def _differential() -> ForeignFunction:
-    """Returns the record of DiffLlama, whose first heads attend with the first halves of our queries and keys."""
+def _differential() -> PeerFunction:
+    """Return the record of DiffLlama, whose first heads attend with the first halves of our queries and keys."""
     ours = subject("differential", Differential(start_mix=START), H=1, V=8)
 
     def module(K: int) -> Tensor:
@@ -52,8 +52,8 @@ def _differential() -> ForeignFunction:
     return record(ours, "diffllama.DiffLlamaAttention", lambda: masked(call) | {"steps": steps})
 
 
-def _lightning() -> ForeignFunction:
-    """Returns the record of MiniMax, with our decays in place of its own."""
+def _lightning() -> PeerFunction:
+    """Return the record of MiniMax, with our decays in place of its own."""
     ours = subject("lightning", Lightning(slopes="formula"), H=3, V=8)
 
     def call(x: Named, here: slice = slice(None), cache: Tensor | None = None) -> Tensor:
@@ -81,8 +81,8 @@ def _lightning() -> ForeignFunction:
     return record(ours, "minimax.MiniMaxLightningAttention", forms)
 
 
-def _functions() -> Iterator[ForeignFunction]:
-    """Yields all records."""
+def _functions() -> Iterator[PeerFunction]:
+    """Yield all records."""
     yield _differential()
     yield _lightning()
 

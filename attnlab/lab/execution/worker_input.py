@@ -1,4 +1,4 @@
-"""The orders that a worker process reads as JSON from its standard input."""
+"""The input that a worker process reads as JSON from its standard input."""
 
 from __future__ import annotations
 
@@ -23,25 +23,37 @@ JAX = (
 )  # fmt: skip
 
 
-class Orders(TypedDict):
+class WorkerInput(TypedDict):
     """What a worker needs to train the variants of a study."""
 
-    jax: dict[str, str | int | float | bool | None]  # settings by name
-    name: str  # of the study, as the next three
+    jax: dict[str, str | int | float | bool | None]
+    """The jax settings by name."""
+    name: str
+    """The name of the study."""
     question: str
+    """The question of the study."""
     match: Match | None
+    """What the variants of the study are matched by."""
     budget: Budget
-    experiments: dict[str, dict]  # by variant, as JSON (`serialize.write`)
-    sources: list[str]  # experiment files that are executed first
-    home: str  # the folder of the study
-    shared: str  # a folder that the workers of this command share
+    """What the variants of the study may spend."""
+    experiments: dict[str, dict]
+    """The experiment of each variant, as JSON (`serialize.write`)."""
+    sources: list[str]
+    """The experiment files that are executed first."""
+    home: str
+    """The folder of the study."""
+    shared: str
+    """A folder that the workers of this command share, to reserve variants."""
     command: str
+    """The command that repeats the run."""
     workers: int
+    """The number of workers."""
     quick: bool
+    """Whether the run is a preview."""
 
 
-def orders(plans: Sequence[Plan], workers: int, home: Path, shared: str, command: str) -> Orders:
-    """Return the orders of the workers that share these plans. Raises ValueError as `sources` does.
+def worker_input(plans: Sequence[Plan], workers: int, home: Path, shared: str, command: str) -> WorkerInput:
+    """Return the input of the workers that share these plans. Raises ValueError as `sources` does.
 
     Args:
         plans: The plans of all variants.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from attnlab.bench.foreign.comparison import ForeignFunction
-from attnlab.bench.foreign.layers import LayerSubject
-from attnlab.bench.foreign.transformers import Named, Tensor, model
-from attnlab.bench.foreign.transformers_layers import by_head, convolution, linear, record, turned_round
+from attnlab.bench.peer_parity.comparison import PeerFunction
+from attnlab.bench.peer_parity.layers import LayerSubject
+from attnlab.bench.peer_parity.transformers import Named, Tensor, model
+from attnlab.bench.peer_parity.transformers_layers import by_head, convolution, linear, record, turned_round
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.models.published import PUBLISHED
 
@@ -31,12 +31,12 @@ def layer_of(name: str, part: str, layer: int = 0, **fields: object) -> LayerSub
 
 
 def _call(module: Tensor, x: Tensor, keep: Tensor | None, places: Tensor, cache: Tensor | None) -> Tensor:
-    """Calls a layer that takes a mask of padding."""
+    """Call a layer that takes a mask of padding."""
     return module(x, attention_mask=keep, cache=cache)
 
 
-def _qwen3_next() -> ForeignFunction:
-    """Returns the record of the gated delta layer, whose projections are ordered by key head."""
+def _qwen3_next() -> PeerFunction:
+    """Return the record of the gated delta layer, whose projections are ordered by key head."""
     ours = layer_of("qwen3-next", "linear layer")
 
     def create() -> Tensor:
@@ -62,8 +62,8 @@ def _qwen3_next() -> ForeignFunction:
     return record(ours, "qwen3_next.Qwen3NextGatedDeltaNet", create, weights, _call)
 
 
-def _kimi() -> ForeignFunction:
-    """Returns the record of the layer of Kimi delta attention."""
+def _kimi() -> PeerFunction:
+    """Return the record of the layer of Kimi delta attention."""
     ours = layer_of("kimi-linear", "linear layer")
 
     def create() -> Tensor:
@@ -88,8 +88,8 @@ def _kimi() -> ForeignFunction:
     return record(ours, "kimi_linear.KimiLinearDeltaAttention", create, weights, _call)
 
 
-def _mamba2() -> ForeignFunction:
-    """Returns the record of the mixer, in which values come before keys, and keys before queries."""
+def _mamba2() -> PeerFunction:
+    """Return the record of the mixer, in which values come before keys, and keys before queries."""
     ours = layer_of("mamba-2", "layer")
 
     def create() -> Tensor:
@@ -116,8 +116,8 @@ def _mamba2() -> ForeignFunction:
     return record(ours, "mamba2.Mamba2Mixer", create, weights, _call)
 
 
-def _olmo_hybrid() -> ForeignFunction:
-    """Returns the record of its gated delta layer, whose β reach 2, and whose norm has an ε of 1e-5 in any case."""
+def _olmo_hybrid() -> PeerFunction:
+    """Return the record of its gated delta layer, whose β reach 2, and whose norm has an ε of 1e-5 in any case."""
     rule = GatedDelta(negative_eigenvalues=True)
     ours = layer_of("gated-deltanet", "layer", mechanism=rule, norm_eps=1e-5)
 
@@ -145,8 +145,8 @@ def _olmo_hybrid() -> ForeignFunction:
     return record(ours, "olmo_hybrid.OlmoHybridGatedDeltaNet", create, weights, _call)
 
 
-def _functions() -> Iterator[ForeignFunction]:
-    """Yields all records."""
+def _functions() -> Iterator[PeerFunction]:
+    """Yield all records."""
     yield _qwen3_next()
     yield _mamba2()
     yield _kimi()

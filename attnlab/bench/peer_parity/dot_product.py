@@ -8,12 +8,12 @@ from importlib import import_module
 import jax
 from jaxtyping import Array
 
-from attnlab.bench.foreign.comparison import Finding, ForeignFunction
-from attnlab.bench.foreign.evaluation import evaluate_in_jax
-from attnlab.bench.foreign.subjects import MechanismSubject, subject
+from attnlab.bench.peer_parity.comparison import KnownDifference, PeerFunction
+from attnlab.bench.peer_parity.evaluation import evaluate_in_jax
+from attnlab.bench.peer_parity.subjects import MechanismSubject, subject
 from attnlab.mechanisms.window import Local
 
-FLOAT32 = Finding("the softmax is computed in float32 for float64 inputs; any input shows it", 1e-6)
+FLOAT32 = KnownDifference("the softmax is computed in float32 for float64 inputs; any input shows it", 1e-6)
 Named = Mapping[str, Array]
 
 
@@ -24,8 +24,8 @@ def _function(
     implementation: str | None = None,
     window: tuple[int, int] | None = None,
     dtype: str = "float32",
-) -> ForeignFunction:
-    """Returns the record of one way to call it.
+) -> PeerFunction:
+    """Return the record of one way to call it.
 
     Args:
         ours: The mechanism.
@@ -47,12 +47,12 @@ def _function(
         return attend(named, (segment[:, :, None] == segment[:, None, :])[:, None])
 
     forms = {"whole": attend, "packed": packed, "padded": lambda named: attend(named, named["keep"][:, None, None, :])}
-    findings = dict.fromkeys(forms, FLOAT32) if dtype == "float64" else {}
-    return ForeignFunction(ours, package, f"{name}({options})", lambda: forms, evaluate_in_jax, dtype, findings)
+    known_differences = dict.fromkeys(forms, FLOAT32) if dtype == "float64" else {}
+    return PeerFunction(ours, package, f"{name}({options})", lambda: forms, evaluate_in_jax, dtype, known_differences)
 
 
-def _functions() -> Iterator[ForeignFunction]:
-    """Yields all records. In jax.nn, values are as wide as keys."""
+def _functions() -> Iterator[PeerFunction]:
+    """Yield all records. In jax.nn, values are as wide as keys."""
     causal, full = subject("softmax", V=8), subject("softmax", V=8, causal=False)
     # A window of keys i − 9 … i + 4, which counts the query's own key on both sides in ours.
     window = subject("window", Local(10, 5, block=None), V=8, causal=False)

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from attnlab.bench.foreign.comparison import DIGITS, FORMS, Finding, ForeignFunction
-from attnlab.bench.foreign.evaluation import evaluate_in_jax
-from attnlab.bench.foreign.subjects import MLSTM, MechanismSubject, subject
+from attnlab.bench.peer_parity.comparison import DIGITS, FORMS, KnownDifference, PeerFunction
+from attnlab.bench.peer_parity.evaluation import evaluate_in_jax
+from attnlab.bench.peer_parity.subjects import MLSTM, MechanismSubject, subject
 from attnlab.mechanisms.moba import BlockMixture
 from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.path import Path
@@ -25,12 +25,12 @@ from attnlab.mechanisms.path import Path
 PACKAGE = "jax-linear-attention"
 Named = Mapping[str, Array]
 Arguments = Callable[[Named], tuple[Array, ...]]
-REUSED = Finding(
+REUSED = KnownDifference(
     "a segment that has the id of an earlier one sees its keys, other than in the package's other functions; segments "
     "0, 1, 0, values 1, 10, 100 and open gates: the third output is 50.5 instead of 100",
     10.0,
 )
-SUMS = Finding(
+SUMS = KnownDifference(
     "log gates are summed over the whole sequence in float32, and differences of these sums lose digits as it grows; "
     "the gradient of the shift is wrong by 7e-5 at 200 tokens",
     1e-3,
@@ -44,11 +44,11 @@ def _function(
     *,
     shape: Callable[[Named], tuple[int, ...]] | None = None,
     recurrent: bool = False,
-    findings: Mapping[str, Finding] | None = None,
+    known_differences: Mapping[str, KnownDifference] | None = None,
     options: Mapping[str, bool | float | str] | None = None,
     label: str | None = None,
-) -> ForeignFunction:
-    """Returns the record of one function.
+) -> PeerFunction:
+    """Return the record of one function.
 
     Args:
         ours: The mechanism.
@@ -56,7 +56,7 @@ def _function(
         arguments: Its positional arguments, given our named arrays.
         shape: The shape of our output, if its output has another one.
         recurrent: Whether it returns a state and continues from one.
-        findings: Known differences, by form.
+        known_differences: Known differences, by form.
         options: Its further arguments, by name.
         label: The name that tables show. Default: `function`.
     """
@@ -74,11 +74,13 @@ def _function(
         }
         return found | ({"steps": partial(_by_token, ours, call)} if recurrent else {})
 
-    return ForeignFunction(ours, PACKAGE, label or function, forms, evaluate_in_jax, findings=findings or {})
+    return PeerFunction(
+        ours, PACKAGE, label or function, forms, evaluate_in_jax, known_differences=known_differences or {}
+    )
 
 
 def _library() -> ModuleType:
-    """Imports the package with all modules that are used here."""
+    """Import the package with all modules that are used here."""
     import_module("jla.ops")
     import_module("jla.ops.log_linear")
     import_module("jla.ops.moba")
@@ -90,7 +92,7 @@ def _library() -> ModuleType:
 
 
 def _by_token(ours: MechanismSubject, call: Callable, named: Named) -> Array:
-    """Returns the outputs of one token after another."""
+    """Return the outputs of one token after another."""
     names = ("q", "k", "v", *ours.mechanism.tokens, *ours.mechanism.queries)
     tokens = {name: jnp.moveaxis(named[name], 1, 0)[:, :, None] for name in names}
     rest = {name: x for name, x in named.items() if name not in names}
@@ -112,32 +114,32 @@ def _both(
     shape: Callable[[Named], tuple[int, ...]] | None = None,
     digits: bool = False,
     **options: bool | float,
-) -> Iterator[ForeignFunction]:
-    """Yields the records of a reference and of its chunked form, which may lose digits."""
+) -> Iterator[PeerFunction]:
+    """Yield the records of a reference and of its chunked form, which may lose digits."""
     more = {"shape": shape, "recurrent": True}
     yield _function(ours, f"ops.reference.{name}", arguments, options=options, **more)
     known, chunks = {"extreme": DIGITS} if digits else {}, {**options, "chunk_size": chunk}
-    yield _function(ours, f"ops.chunked.{name}", arguments, options=chunks, findings=known, **more)
+    yield _function(ours, f"ops.chunked.{name}", arguments, options=chunks, known_differences=known, **more)
 
 
 def _constant(x: Named) -> Array:
-    """Returns the logarithm of a decay that is the same for all tokens [B T H]."""
+    """Return the logarithm of a decay that is the same for all tokens [B T H]."""
     return jnp.broadcast_to(-x["rate"], x["q"].shape[:3])
 
 
 def _decay(x: Named) -> Array:
-    """Returns −e^rate softplus(dt + shift) of one gate per token [B T H] or per channel [B T H K]."""
+    """Return −e^rate softplus(dt + shift) of one gate per token [B T H] or per channel [B T H K]."""
     rate = x["rate"] if x["dt"].ndim == 3 else x["rate"][:, None]
     return -jnp.exp(rate) * jax.nn.softplus(x["dt"] + x["shift"])
 
 
 def _written(x: Named) -> Array:
-    """Returns values times the step, as Mamba-2 writes them."""
+    """Return values times the step, as Mamba-2 writes them."""
     return jax.nn.softplus(x["dt"] + x["shift"])[..., None] * x["v"]
 
 
 def _mamba(x: Named) -> tuple[Array, ...]:
-    """Returns C, B, the inputs of all heads as channels, their steps, and A."""
+    """Return C, B, the inputs of all heads as channels, their steps, and A."""
     B, T, H, V = x["v"].shape
     steps = jax.nn.softplus(x["dt"] + x["shift"])
     rates = -jnp.exp(x["rate"]).swapaxes(1, 2).reshape(H * V, -1)
@@ -145,7 +147,7 @@ def _mamba(x: Named) -> tuple[Array, ...]:
 
 
 def _mamba3(x: Named) -> tuple[Array, ...]:
-    """Returns C, B, the inputs, their A Δ, Δ and λ, the biases, and the angles before their functions."""
+    """Return C, B, the inputs, their A Δ, Δ and λ, the biases, and the angles before their functions."""
     rates = jnp.where(x["decay"] > 0, x["decay"] + 1, 1 / (1 + jnp.abs(x["decay"])))
     steps = jax.nn.softplus(x["dt"] + x["shift"])
     decays = -jnp.maximum(rates, 1e-4) * steps
@@ -153,7 +155,7 @@ def _mamba3(x: Named) -> tuple[Array, ...]:
 
 
 def _writes(x: Named, name: str, more: str) -> Array:
-    """Returns what the writes of all tokens write, one after another [B T·n H …]."""
+    """Return what the writes of all tokens write, one after another [B T·n H …]."""
     every = jnp.concatenate([x[name][:, :, None], jnp.moveaxis(x[more], 3, 2)], axis=2)
     return every.reshape(every.shape[0], -1, *every.shape[3:])
 
@@ -176,7 +178,7 @@ def _path(x: Named) -> tuple[Array, ...]:
     return x["q"], x["k"], x["v"], unit, 2 * jax.nn.sigmoid(x["beta"])
 
 
-def functions(chunk: int = 16) -> Iterator[ForeignFunction]:
+def functions(chunk: int = 16) -> Iterator[PeerFunction]:
     """Yield all records.
 
     Args:
@@ -217,15 +219,15 @@ def functions(chunk: int = 16) -> Iterator[ForeignFunction]:
         yield _function(seven, f"ops.rwkv7.{name}", _rwkv7, recurrent=True, options=more)
         known = lost if more else {}
         place = f"ops.log_linear.log_linear_simple_gla_{form}"
-        yield _function(tree, place, levels, options={"scale": 1.0} | more, findings=known)
+        yield _function(tree, place, levels, options={"scale": 1.0} | more, known_differences=known)
         yield _function(path, f"ops.path_attention.path_attention_{form}", _path, options=more)
     fox = lambda x: (*start(x), jax.nn.log_sigmoid(x["forget"] + x["shift"]))
     place = "layers.forgetting_attention.forgetting_attention"
     yield _function(subject("forgetting", gates=()), place, fox)
-    yield _function(subject("forgetting", T=200), place, fox, findings=dict.fromkeys(FORMS[:3], SUMS))
+    yield _function(subject("forgetting", T=200), place, fox, known_differences=dict.fromkeys(FORMS[:3], SUMS))
     # With gates that are nearly open, since others forget the first segment before the third.
     apart = subject("forgetting", reuse=True, gates=(), offsets={"shift": 10})
-    yield _function(apart, place, fox, findings={"packed": REUSED})
+    yield _function(apart, place, fox, known_differences={"packed": REUSED})
     moba = subject("moba", BlockMixture(size=8, picks=3), V=8)
     yield _function(moba, "ops.moba.moba_attention", start, options={"block_size": 8, "top_k": 3})
     nsa = subject("nsa", NativeSparse(size=8, picks=4, window=16))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnlab.bench.foreign import (
+from attnlab.bench.peer_parity import (
     dot_product,
     jla,
     transformers,
@@ -13,16 +13,16 @@ from attnlab.bench.foreign import (
     transformers_modules,
     transformers_softmax,
 )
-from attnlab.bench.foreign.comparison import ForeignFunction
+from attnlab.bench.peer_parity.comparison import PeerFunction
 
 _MECHANISMS = (dot_product, jla, transformers, transformers_modules)
 _MODULES = (transformers_linear, transformers_softmax, transformers_language)
 _FILES = (*_MECHANISMS, *_MODULES)
-FUNCTIONS: tuple[ForeignFunction, ...] = tuple(each for file in _FILES for each in file.FUNCTIONS)
+FUNCTIONS: tuple[PeerFunction, ...] = tuple(each for file in _FILES for each in file.FUNCTIONS)
 INSTALL = "pip install .[parity] in a checkout installs them"
 
 
-def choose(names: Sequence[str], functions: Sequence[ForeignFunction]) -> tuple[list[ForeignFunction], list[str]]:
+def choose(names: Sequence[str], functions: Sequence[PeerFunction]) -> tuple[list[PeerFunction], list[str]]:
     """Choose the functions that compute some of ours.
 
     Args:

@@ -6,11 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from attnlab.bench.foreign.comparison import compare, expected
-from attnlab.bench.foreign.evaluation import evaluate_in_jax
-from attnlab.bench.foreign.layers import LanguageSubject, LayerSubject
-from attnlab.bench.foreign.transformers_layers import by_head, convolution, linear, turned_round
-from attnlab.bench.foreign.transformers_softmax import FUNCTIONS
+from attnlab.bench.peer_parity.comparison import compare, expected
+from attnlab.bench.peer_parity.evaluation import evaluate_in_jax
+from attnlab.bench.peer_parity.layers import LanguageSubject, LayerSubject
+from attnlab.bench.peer_parity.transformers_layers import by_head, convolution, linear, turned_round
+from attnlab.bench.peer_parity.transformers_softmax import FUNCTIONS
 from attnlab.models.published import PUBLISHED, TransformerPlusPlus
 from attnlab.modules.multi_head import MultiHead
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from attnlab.bench.foreign.comparison import FORMS, LIMITS, OUTPUT, ForeignResult
 from attnlab.bench.parity_table import small
+from attnlab.bench.peer_parity.comparison import FORMS, LIMITS, OUTPUT, PeerResult
 from attnlab.console.format import NONE
 from attnlab.console.tables import empty
 from attnlab.system.environment import environment
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-STYLES = {"ok": "green", "known": "yellow", "gone": "yellow", "✗": "bold red"}
+STYLES = {"ok": "green", "known": "yellow", "not reproduced": "yellow", "✗": "bold red"}
 COLUMNS = [(form, gradients) for form in FORMS for gradients in (False, True)][:-1]  # no gradients token by token
 HEADS = ["ours", "theirs", "limit", *("\n∂" if gradients else f"{form}\ny" for form, gradients in COLUMNS), ""]
 
 
-def foreign_tables(results: Sequence[ForeignResult]) -> list[Table]:
+def peer_tables(results: Sequence[PeerResult]) -> list[Table]:
     """Return one table for each package, with one row for each of its functions.
 
     The columns are the largest errors of the output and of all gradients, by form.
@@ -44,7 +44,7 @@ def foreign_tables(results: Sequence[ForeignResult]) -> list[Table]:
     return tables
 
 
-def record(results: Sequence[ForeignResult]) -> dict[str, object]:
+def record(results: Sequence[PeerResult]) -> dict[str, object]:
     """Return everything for JSON: the machine, the limits, every number, and what fails."""
     return {
         "machine": environment() | {"matmul_precision": "float32"},
@@ -59,20 +59,20 @@ def record(results: Sequence[ForeignResult]) -> dict[str, object]:
                 "limit": each.peer.limit,
                 "errors": each.errors,
                 "verdict": each.verdict,
-                "complaint": each.complaint or None,
-                "findings": {form: vars(known) for form, known in each.peer.findings.items()},
+                "failure": each.failure or None,
+                "known_differences": {form: vars(known) for form, known in each.peer.known_differences.items()},
                 "seconds": round(each.seconds, 2),
             }
             for each in results
         ],
-        "stands": not any(each.complaint for each in results),
+        "passed": not any(each.failure for each in results),
     }
 
 
-def verdict(results: Sequence[ForeignResult]) -> str:
+def verdict(results: Sequence[PeerResult]) -> str:
     """Return one line that names the comparisons that exceed a limit, or ""."""
-    complaints = [each.complaint for each in results if each.complaint]
-    return f"{len(complaints)} of {len(results)} comparisons fail: {'; '.join(complaints)}" if complaints else ""
+    failures = [each.failure for each in results if each.failure]
+    return f"{len(failures)} of {len(results)} comparisons fail: {'; '.join(failures)}" if failures else ""
 
 
 def _legend() -> str:
@@ -80,18 +80,18 @@ def _legend() -> str:
     return f"y: max |theirs − ours| / max |ours| of outputs, ∂: the largest of all gradients; limits: {limits}"
 
 
-def _notes(results: Sequence[ForeignResult]) -> list[str]:
-    """Returns what is known of the differences, in a line each with the functions that have it."""
+def _notes(results: Sequence[PeerResult]) -> list[str]:
+    """Return what is known of the differences, in a line each with the functions that have it."""
     found: dict[str, list[str]] = {}
     for each in results:
-        for text in dict.fromkeys(known.text for known in each.peer.findings.values()):
-            forms = "/".join(form for form, known in each.peer.findings.items() if known.text == text)
+        for text in dict.fromkeys(known.text for known in each.peer.known_differences.values()):
+            forms = "/".join(form for form, known in each.peer.known_differences.items() if known.text == text)
             found.setdefault(text, []).append(f"{each.peer.ours.name} with {each.peer.function} ({forms})")
     return [f"known: {text}: {', '.join(where)}" for text, where in found.items()]
 
 
-def _cell(each: ForeignResult, form: str, gradients: bool) -> Text:
-    """Formats the error of the output or the largest one of the gradients, or a dash if the peer lacks the form."""
+def _cell(each: PeerResult, form: str, gradients: bool) -> Text:
+    """Format the error of the output or the largest one of the gradients, or a dash if the peer lacks the form."""
     from rich.text import Text
 
     found = [x for what, x in each.errors.get(form, {}).items() if (what != OUTPUT) is gradients]

@@ -1,4 +1,4 @@
-"""The headline of a user's own pairs, chosen from what their references look like."""
+"""The primary metric of a user's own pairs, chosen from what their references look like."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from attnlab.data.io.files import DataError
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bpe, Bytes, Characters, Words
 from attnlab.tasks import Parallel
-from attnlab.tasks.base.headline import headline
+from attnlab.tasks.base.primary_metric import primary_metric
 
 WORDS = [("rot", "red"), ("grün", "green"), ("blau", "blue"), ("gelb", "yellow")]
 PHONES = [("szavak", "s ɒ v ɒ k"), ("szó", "s oː"), ("vas", "v ɒ ʃ"), ("kos", "k o ʃ")] * 16
@@ -61,9 +61,9 @@ def given(pairs):
         (CUT, "bleu", "references are sentences (median 7.5 words)"),
     ],
 )
-def test_the_headline_is_chosen_from_the_references(pairs, metric, why):
+def test_the_primary_metric_is_chosen_from_the_references(pairs, metric, why):
     parts = given(pairs)
-    found = headline(parts)
+    found = primary_metric(parts)
     assert (found.metric.name, found.why) == (metric, why)
     # Whatever is chosen tells perfect answers from wrong ones.
     references = [list(example.targets) for example in parts["test"]]
@@ -75,7 +75,7 @@ def test_the_headline_is_chosen_from_the_references(pairs, metric, why):
 
 def test_several_references_of_sentences_stay_with_bleu():
     assert (
-        headline(given([*SENTENCES, ("ein hund läuft", "a dog is running past me ."), *SENTENCES])).metric.name
+        primary_metric(given([*SENTENCES, ("ein hund läuft", "a dog is running past me ."), *SENTENCES])).metric.name
         == "bleu"
     )
 
@@ -83,14 +83,14 @@ def test_several_references_of_sentences_stay_with_bleu():
 def test_any_reference_is_right_and_the_rate_is_of_examples():
     parts = given([("rot", "red"), ("rot", "crimson"), ("grün", "green"), ("blau", "blue"), ("weiß", "white")])
     references = [list(example.targets) for example in parts["test"]]
-    found = headline(parts).measure(["crimson", "grey", "blue", "rot"], references)
+    found = primary_metric(parts).measure(["crimson", "grey", "blue", "rot"], references)
     # By hand: two of four answers are no reference.
     assert (found["word_error_rate"], found["exact_match"]) == (0.5, 0.5)
 
 
 def test_bleu_by_characters_by_hand():
     # Seven characters, of which one differs: 6/7 · 5/6·… matches of runs of one to four, and no brevity penalty.
-    found = headline(given(JAPANESE)).measure(["あいうえおかき"], [["あいうえおかく"]])["bleu_characters"]
+    found = primary_metric(given(JAPANESE)).measure(["あいうえおかき"], [["あいうえおかく"]])["bleu_characters"]
     assert found == pytest.approx((6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25)
 
 
@@ -99,7 +99,7 @@ def test_the_choice_depends_on_the_data_and_not_on_variants(write, units):
     problem = Parallel(**write(WORDS), units=units, smoothing=0.1, buckets=1).load()
     assert (problem.metric.name, problem.metric.higher) == ("exact_match", True)
     assert problem.notes[0] == (
-        "headline metric: exact_match, because references are short (median 1 word); task.metric=NAME selects another"
+        "primary metric: exact_match, because references are short (median 1 word); task.metric=NAME selects another"
     )
     assert problem.count_scored("test") == 4
 
@@ -123,7 +123,7 @@ def write(tmp_path):
 def test_requested_metric_is_used_without_a_note(write):
     problem = Parallel(**write(WORDS), metric="word_edit_rate").load()
     assert (problem.metric.name, problem.metric.higher) == ("word_edit_rate", False)
-    assert not [note for note in problem.notes if "headline" in note]
+    assert not [note for note in problem.notes if "primary metric" in note]
 
 
 @pytest.mark.parametrize("metric", ["bleu", "bleu_tokenised_lower", "bleu_zh"])

@@ -13,7 +13,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array
 
-from attnlab.bench.foreign.evaluation import Arrays
+from attnlab.bench.peer_parity.evaluation import Arrays
 from attnlab.models.config import layers_of_period
 from attnlab.models.decoder import make_position
 from attnlab.models.language import Language, LanguageNetwork
@@ -79,7 +79,7 @@ class ModuleSubject(ABC):
         return {"whole": once, "padded": once, "steps": by_token}
 
     def _lifted(self, run: Callable, arrays: Mapping[str, Array]) -> Array:
-        """Returns the outputs for all examples, of a module with these parameters."""
+        """Return the outputs for all examples, of a module with these parameters."""
         kind, state = nnx.split(self.create())
         for path, variable in nnx.to_flat_state(state):
             variable.set_value(arrays[JOINT.join(map(str, path))])
@@ -155,5 +155,5 @@ class LanguageSubject(ModuleSubject):
 
 
 def _parameters(module: nnx.Module) -> dict[str, Array]:
-    """Returns the parameters of a module by their path."""
+    """Return the parameters of a module by their path."""
     return {JOINT.join(map(str, path)): variable.get_value() for path, variable in nnx.to_flat_state(nnx.state(module))}

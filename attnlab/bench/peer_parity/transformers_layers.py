@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from attnlab.bench.foreign.comparison import Finding, ForeignFunction
-from attnlab.bench.foreign.evaluation import evaluate_in_torch
-from attnlab.bench.foreign.layers import ModuleSubject
-from attnlab.bench.foreign.transformers import PACKAGE, Named, Tensor, torch
+from attnlab.bench.peer_parity.comparison import KnownDifference, PeerFunction
+from attnlab.bench.peer_parity.evaluation import evaluate_in_torch
+from attnlab.bench.peer_parity.layers import ModuleSubject
+from attnlab.bench.peer_parity.transformers import PACKAGE, Named, Tensor, torch
 
 Weights = Callable[[Named], dict[str, Tensor]]
 """Returns the parameters of their module, by the names that it gives them, from ours."""
@@ -25,8 +25,8 @@ def record(
     create: Callable[[], Tensor],
     weights: Weights,
     call: Call,
-    findings: Mapping[str, Finding] | None = None,
-) -> ForeignFunction:
+    known_differences: Mapping[str, KnownDifference] | None = None,
+) -> PeerFunction:
     """Return the record of a module: whole, with padding, and token by token from its cache.
 
     Args:
@@ -35,11 +35,11 @@ def record(
         create: Creates it.
         weights: Maps our parameters to its own.
         call: Calls it.
-        findings: Known differences, by form.
+        known_differences: Known differences, by form.
     """
 
     def loaded(x: Named) -> Tensor:
-        """Returns a module whose forward pass uses our parameters, so that gradients reach them."""
+        """Return a module whose forward pass uses our parameters, so that gradients reach them."""
         module = create().to(x["x"].dtype if x["x"].is_floating_point() else torch().float32).eval()
         return Loaded(module, weights(x))
 
@@ -55,7 +55,7 @@ def record(
         return torch().cat(outputs, dim=1)
 
     forms = lambda: {"whole": whole, "padded": whole, "steps": steps}
-    return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_torch, "float32", findings or {})
+    return PeerFunction(ours, PACKAGE, function, forms, evaluate_in_torch, "float32", known_differences or {})
 
 
 class Loaded:

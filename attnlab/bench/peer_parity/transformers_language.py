@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from attnlab.bench.foreign.comparison import ForeignFunction
-from attnlab.bench.foreign.layers import LanguageSubject
-from attnlab.bench.foreign.transformers import Named, Tensor, model
-from attnlab.bench.foreign.transformers_layers import Loaded, record
+from attnlab.bench.peer_parity.comparison import PeerFunction
+from attnlab.bench.peer_parity.layers import LanguageSubject
+from attnlab.bench.peer_parity.transformers import Named, Tensor, model
+from attnlab.bench.peer_parity.transformers_layers import Loaded, record
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.mechanisms.window import Local
 from attnlab.models.language import Language
@@ -41,7 +41,7 @@ MAPS |= {"mlp.gate_proj": "feedforward.inner", "mlp.up_proj": "feedforward.gate"
 
 
 def _weights(norms: dict[str, str], kinds: int = 1, less: float = 0.0) -> Callable[[Named], dict[str, Tensor]]:
-    """Returns a function from our parameters to theirs.
+    """Return a function from our parameters to theirs.
 
     Args:
         norms: Our name of each norm in a layer, by theirs.
@@ -63,7 +63,7 @@ def _weights(norms: dict[str, str], kinds: int = 1, less: float = 0.0) -> Callab
 
 
 def _call(module: Loaded, x: Tensor, keep: Tensor | None, places: Tensor, cache: Tensor | None) -> Tensor:
-    """Calls a model on tokens."""
+    """Call a model on tokens."""
     mask = None if keep is None else keep.long()
     inputs = {"input_ids": x.long(), "attention_mask": mask, "position_ids": places[None], "cache": cache}
     return module(**inputs, use_cache=cache is not None).logits
@@ -71,8 +71,8 @@ def _call(module: Loaded, x: Tensor, keep: Tensor | None, places: Tensor, cache:
 
 def _record(
     ours: str, config: Language, file: str, name: str, weights: Callable, sizes: Mapping[str, object]
-) -> ForeignFunction:
-    """Returns the record of a model."""
+) -> PeerFunction:
+    """Return the record of a model."""
 
     def create() -> Tensor:
         options = SIZES | HEADS | OPTIONS | TOKENS | {"rope_parameters": ROPE} | dict(sizes)
@@ -81,8 +81,8 @@ def _record(
     return record(LanguageSubject(ours, config, T=40), f"{file}.{name}ForCausalLM", create, weights, _call)
 
 
-def _llama() -> ForeignFunction:
-    """Returns the record of Llama with the rotary frequencies of Llama 3.1, of a model made for short sequences."""
+def _llama() -> PeerFunction:
+    """Return the record of Llama with the rotary frequencies of Llama 3.1, of a model made for short sequences."""
     scaling = Llama3Scaling(8.0, 16)
     config = TransformerPlusPlus(norm_eps=EPS, position=Rotary(base=500.0, pairs="halves", scaling=scaling))
     rope = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "original_max_position_embeddings": 16}
@@ -90,21 +90,21 @@ def _llama() -> ForeignFunction:
     return _record("transformer++:llama 3.1", config, "llama", "Llama", _weights(PRE), {"rope_parameters": rope})
 
 
-def _qwen3() -> ForeignFunction:
-    """Returns the record of Qwen3."""
+def _qwen3() -> PeerFunction:
+    """Return the record of Qwen3."""
     config = TransformerPlusPlus(norm_eps=EPS, attention=MultiHead(qk_norm="head"))
     return _record("transformer++:qwen3", config, "qwen3", "Qwen3", _weights(PRE | QK), {})
 
 
-def _olmo2() -> ForeignFunction:
-    """Returns the record of OLMo 2."""
+def _olmo2() -> PeerFunction:
+    """Return the record of OLMo 2."""
     attention = MultiHead(qk_norm="all")
     config = TransformerPlusPlus(norm_eps=EPS, attention=attention, norm_first=False, norm_output=True)
     return _record("transformer++:olmo 2", config, "olmo2", "Olmo2", _weights(OUTPUT | QK), {})
 
 
-def _gemma2() -> ForeignFunction:
-    """Returns the record of Gemma 2, whose norms multiply by 1 + weight.
+def _gemma2() -> PeerFunction:
+    """Return the record of Gemma 2, whose norms multiply by 1 + weight.
 
     Ours has no cap of output logits, and the GELU of its feed-forward blocks is the exact one.
     """
@@ -121,8 +121,8 @@ def _gemma2() -> ForeignFunction:
     return _record("transformer++:gemma 2", config, "gemma2", "Gemma2", weights, sizes)
 
 
-def _functions() -> Iterator[ForeignFunction]:
-    """Yields all records."""
+def _functions() -> Iterator[PeerFunction]:
+    """Yield all records."""
     yield _llama()
     yield _qwen3()
     yield _olmo2()

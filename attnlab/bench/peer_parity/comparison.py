@@ -14,7 +14,7 @@ from typing import Protocol
 import jax
 import numpy as np
 
-from attnlab.bench.foreign.evaluation import Arrays, evaluate_in_jax
+from attnlab.bench.peer_parity.evaluation import Arrays, evaluate_in_jax
 
 FORMS = ("whole", "extreme", "packed", "padded", "steps")
 """Ways to compute: a sequence, one with extreme gates, several in one row, with padding, and token by token."""
@@ -53,7 +53,7 @@ class Evaluate(Protocol):
 
 
 @dataclass(frozen=True)
-class Finding:
+class KnownDifference:
     """A known difference in one form."""
 
     text: str
@@ -62,7 +62,7 @@ class Finding:
     """The largest error that it explains."""
 
 
-DIGITS = Finding(
+DIGITS = KnownDifference(
     "differences of float32 sums of log gates lose digits after shut gates; "
     "log gates −1000 and −0.1 and all else 1: the second output is wrong by 1e-5",
     1e-2,
@@ -71,7 +71,7 @@ DIGITS = Finding(
 
 
 @dataclass(frozen=True)
-class ForeignFunction:
+class PeerFunction:
     """A function of another library that computes what something of ours computes."""
 
     ours: Subject
@@ -86,7 +86,7 @@ class ForeignFunction:
     """How such a function is evaluated."""
     dtype: str = "float32"
     """The dtype that it computes in: "float32" or "float64"."""
-    findings: Mapping[str, Finding] = field(default_factory=dict)
+    known_differences: Mapping[str, KnownDifference] = field(default_factory=dict)
     """Known differences, by form."""
 
     @property
@@ -104,14 +104,14 @@ class ForeignFunction:
 
 
 @dataclass(frozen=True)
-class ForeignResult:
+class PeerResult:
     """The comparison with one function of another library."""
 
-    peer: ForeignFunction
+    peer: PeerFunction
     """The function."""
     errors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """max |a − b| / max |b| by form, of the output and of the gradient of each input."""
-    trouble: str = ""
+    exception: str = ""
     """The exception that stopped the comparison, or ""."""
     seconds: float = 0.0
     """The time that it took."""
@@ -128,14 +128,14 @@ class ForeignResult:
         return [form for form, found in worst if found is not None and not found[1] <= self.peer.limit]
 
     @property
-    def complaint(self) -> str:
+    def failure(self) -> str:
         """Why the comparison fails, in a line, or "". Known differences do not count."""
         here = f"{self.peer.ours.name} and {self.peer.package} {self.peer.function}"
-        if self.trouble:
-            return f"{here}: {self.trouble}"
+        if self.exception:
+            return f"{here}: {self.exception}"
         for form in self.exceeded:
             what, value = self.worst(form) or ("", 0.0)
-            known = self.peer.findings.get(form)
+            known = self.peer.known_differences.get(form)
             if known is None or not value <= known.size:
                 explained = "" if known is None else f", of which {known.size:.0e} are explained"
                 return f"{here}: {form}, {_of(what)} {value:.1e}, limit {self.peer.limit:.0e}{explained}"
@@ -143,17 +143,15 @@ class ForeignResult:
 
     @property
     def verdict(self) -> str:
-        """ "ok", "✗", "known" if only known differences were found, or "gone" if a known one was not found."""
-        if self.complaint:
+        """ "ok", "✗", "known" for known differences only, or "not reproduced" if a known one was not found."""
+        if self.failure:
             return "✗"
-        if set(self.peer.findings) - set(self.exceeded):
-            return "gone"
-        return "known" if self.peer.findings else "ok"
+        if set(self.peer.known_differences) - set(self.exceeded):
+            return "not reproduced"
+        return "known" if self.peer.known_differences else "ok"
 
 
-def compare(
-    peers: Sequence[ForeignFunction], note: Callable[[str], None] = lambda text: None
-) -> Iterator[ForeignResult]:
+def compare(peers: Sequence[PeerFunction], note: Callable[[str], None] = lambda text: None) -> Iterator[PeerResult]:
     """Compare with functions of installed packages, one at a time.
 
     Args:
@@ -161,18 +159,18 @@ def compare(
         note: Is called with a line about each result.
 
     Yields:
-        Each result as soon as it is known. An exception becomes its `trouble`.
+        Each result as soon as it is known. An exception becomes its `exception`.
     """
     known: dict[tuple[int, str, str], Expected] = {}
     for n, peer in enumerate(peers):
         begun = monotonic()
         try:
-            result = ForeignResult(peer, dict(_errors(peer, known)), seconds=monotonic() - begun)
+            result = PeerResult(peer, dict(_errors(peer, known)), seconds=monotonic() - begun)
         except Exception as error:
             line = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
-            result = ForeignResult(peer, trouble=line, seconds=monotonic() - begun)
+            result = PeerResult(peer, exception=line, seconds=monotonic() - begun)
         place = f"{n + 1} of {len(peers)}, {result.seconds:.1f} s"
-        note(f"{result.complaint or f'{peer.ours.name} and {peer.function}: {result.verdict}'} ({place})")
+        note(f"{result.failure or f'{peer.ours.name} and {peer.function}: {result.verdict}'} ({place})")
         yield result
 
 
@@ -215,10 +213,8 @@ def expected(ours: Subject, run: Callable, form: str, dtype: str) -> Expected:
     return Expected(arrays, target, kept, *evaluate_in_jax(run, exact, wide))
 
 
-def _errors(
-    peer: ForeignFunction, known: dict[tuple[int, str, str], Expected]
-) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yields the errors of each form that both have. Keeps our results in `known`, which most peers share."""
+def _errors(peer: PeerFunction, known: dict[tuple[int, str, str], Expected]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the errors of each form that both have. Keep our results in `known`, which most peers share."""
     theirs, runs = peer.forms(), peer.ours.forms()
     if "extreme" in runs and "whole" in theirs:
         theirs = {**theirs, "extreme": theirs["whole"]}  # only the inputs differ
@@ -247,10 +243,10 @@ def difference(theirs: np.ndarray, ours: np.ndarray) -> float:
 
 
 def _size(error: float) -> float:
-    """Returns a key to sort by that puts NaN last."""
+    """Return a key to sort by that puts NaN last."""
     return float("inf") if error != error else error
 
 
 def _of(what: str) -> str:
-    """Returns what an error is that of, in words."""
+    """Return what an error is that of, in words."""
     return what if what == OUTPUT else f"gradient of {what}"

@@ -8,9 +8,9 @@ from operator import attrgetter
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from attnlab.bench.foreign.comparison import DIGITS, ForeignFunction
-from attnlab.bench.foreign.evaluation import evaluate_in_torch
-from attnlab.bench.foreign.subjects import MLSTM, MechanismSubject, subject
+from attnlab.bench.peer_parity.comparison import DIGITS, PeerFunction
+from attnlab.bench.peer_parity.evaluation import evaluate_in_torch
+from attnlab.bench.peer_parity.subjects import MLSTM, MechanismSubject, subject
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.window import Local
 
@@ -39,8 +39,8 @@ def record(
     forms: Callable[[], Mapping[str, Run]],
     dtype: str = "float32",
     digits: bool = False,
-) -> ForeignFunction:
-    """Return the record of a function or module, which may lose digits at extreme gates. See `ForeignFunction`.
+) -> PeerFunction:
+    """Return the record of a function or module, which may lose digits at extreme gates. See `PeerFunction`.
 
     Args:
         ours: The mechanism that it is compared with.
@@ -50,7 +50,7 @@ def record(
         digits: Whether it is known to lose digits at extreme gates, as `DIGITS` describes. Default: False.
     """
     known = {"extreme": DIGITS} if digits else {}
-    return ForeignFunction(ours, PACKAGE, function, forms, evaluate_in_torch, dtype, known)
+    return PeerFunction(ours, PACKAGE, function, forms, evaluate_in_torch, dtype, known)
 
 
 def by_token(named: Named, step: Callable[[Named, int, Tensor], tuple[Tensor, Tensor]], state: Tensor) -> Tensor:
@@ -69,13 +69,13 @@ def by_token(named: Named, step: Callable[[Named, int, Tensor], tuple[Tensor, Te
 
 
 def _decay(x: Named) -> Tensor:
-    """Returns −e^rate softplus(dt + shift) of one gate per token [B T H] or per channel [B T H K]."""
+    """Return −e^rate softplus(dt + shift) of one gate per token [B T H] or per channel [B T H K]."""
     rate = x["rate"] if x["dt"].dim() == 3 else x["rate"][:, None]
     return -rate.exp() * torch().nn.functional.softplus(x["dt"] + x["shift"])
 
 
-def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0) -> ForeignFunction:
-    """Returns the record of a gated delta rule: whole, and one token at a time from its own state."""
+def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0) -> PeerFunction:
+    """Return the record of a gated delta rule: whole, and one token at a time from its own state."""
 
     def call(x: Named, **more) -> tuple[Tensor, Tensor]:
         rule = getattr(model(name), function)
@@ -93,8 +93,8 @@ def _delta(ours: MechanismSubject, name: str, function: str, factor: float = 1.0
     return record(ours, f"{name}.{function}", forms, digits="chunk" in function)
 
 
-def _mamba2() -> Iterator[ForeignFunction]:
-    """Yields the records of the scan by chunks, and of one step."""
+def _mamba2() -> Iterator[PeerFunction]:
+    """Yield the records of the scan by chunks, and of one step."""
     ours = subject("ssd")
 
     def whole(x: Named) -> Tensor:
@@ -115,8 +115,8 @@ def _mamba2() -> Iterator[ForeignFunction]:
     yield record(ours, "mamba2.mamba2_selective_state_update", lambda: {"steps": steps})
 
 
-def _mamba() -> Iterator[ForeignFunction]:
-    """Yields the records of the selective scan, and of one step. There is one group of B and C."""
+def _mamba() -> Iterator[PeerFunction]:
+    """Yield the records of the selective scan, and of one step. There is one group of B and C."""
     ours = subject("mamba", H=1)
     rates = lambda x: -x["rate"][0].exp().T
 
@@ -137,8 +137,8 @@ def _mamba() -> Iterator[ForeignFunction]:
     yield record(ours, "mamba.mamba_selective_state_update", lambda: {"steps": steps})
 
 
-def _xlstm() -> Iterator[ForeignFunction]:
-    """Yields the records of its forms of mLSTM, which compute in float64 if they are asked to."""
+def _xlstm() -> Iterator[PeerFunction]:
+    """Yield the records of its forms of mLSTM, which compute in float64 if they are asked to."""
 
     def arguments(x: Named) -> tuple[Tensor, ...]:
         gates = x["write"] + x["write_shift"], x["forget"] + x["forget_shift"]
@@ -184,8 +184,8 @@ def masked(call: Callable[[Named, Tensor], Tensor], window: int | None = None) -
     return dict.fromkeys(("whole", "packed", "padded"), lambda x: call(x, mask(x)))
 
 
-def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: int | None = None) -> ForeignFunction:
-    """Returns the record of a model's softmax attention: whole, and one query against the keys so far."""
+def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: int | None = None) -> PeerFunction:
+    """Return the record of a model's softmax attention: whole, and one query against the keys so far."""
 
     def call(x: Named, mask: Tensor, queries: slice = slice(None), keys: slice = slice(None)) -> Tensor:
         sinks = {"sinks": x["sink"]} if "sink" in x else {}
@@ -201,8 +201,8 @@ def _eager(ours: MechanismSubject, name: str, dtype: str = "float32", window: in
     return record(ours, f"{name}.eager_attention_forward", forms, dtype)
 
 
-def _functions() -> Iterator[ForeignFunction]:
-    """Yields all records."""
+def _functions() -> Iterator[PeerFunction]:
+    """Yield all records."""
     gated, kda = subject("gated-delta"), subject("kda")
     negative = subject("gated-delta", GatedDelta(negative_eigenvalues=True))
     for form in ("chunk", "recurrent"):

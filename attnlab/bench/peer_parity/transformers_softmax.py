@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 
-from attnlab.bench.foreign.comparison import ForeignFunction
-from attnlab.bench.foreign.layers import LayerSubject
-from attnlab.bench.foreign.transformers import Named, Tensor, model
-from attnlab.bench.foreign.transformers_layers import Call, by_head, linear, record
+from attnlab.bench.peer_parity.comparison import PeerFunction
+from attnlab.bench.peer_parity.layers import LayerSubject
+from attnlab.bench.peer_parity.transformers import Named, Tensor, model
+from attnlab.bench.peer_parity.transformers_layers import Call, by_head, linear, record
 from attnlab.mechanisms.differential import Differential
 from attnlab.mechanisms.window import Local
 from attnlab.models.published import LLAMA_ROTARY, PUBLISHED, TransformerPlusPlus
@@ -24,7 +24,7 @@ WINDOW = 16
 
 
 def _attention(file: str, name: str, sizes: Mapping[str, object], layer: int = 0) -> Callable[[], Tensor]:
-    """Returns a function that creates an attention of a model."""
+    """Return a function that creates an attention of a model."""
 
     def create() -> Tensor:
         config = getattr(model(file), f"{name}Config")(**SIZES | dict(sizes))
@@ -34,7 +34,7 @@ def _attention(file: str, name: str, sizes: Mapping[str, object], layer: int = 0
 
 
 def _call(file: str, rotary: str | None = None, window: bool = False) -> Call:
-    """Returns a function that calls an attention with its mask and the rotations of its positions."""
+    """Return a function that calls an attention with its mask and the rotations of its positions."""
 
     def call(module: Tensor, x: Tensor, keep: Tensor | None, places: Tensor, cache: Tensor | None) -> Tensor:
         masks = import_module("transformers.masking_utils")
@@ -49,12 +49,12 @@ def _call(file: str, rotary: str | None = None, window: bool = False) -> Call:
 
 
 def _maps(x: Named, *names: str) -> dict[str, Tensor]:
-    """Returns the weights of linear maps that are called as ours."""
+    """Return the weights of linear maps that are called as ours."""
     return {f"{name}_proj.weight": linear(x, name) for name in names}
 
 
-def _qwen3_next() -> ForeignFunction:
-    """Returns the record of the gated layer. Its norms multiply by 1 + weight, and its gates follow each query."""
+def _qwen3_next() -> PeerFunction:
+    """Return the record of the gated layer. Its norms multiply by 1 + weight, and its gates follow each query."""
     config = replace(PUBLISHED["qwen3-next"], norm_eps=EPS)
     ours = LayerSubject("qwen3-next:softmax layer", config, layer=3)
     rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}
@@ -71,7 +71,7 @@ def _qwen3_next() -> ForeignFunction:
 
 
 def _latent(x: Named) -> dict[str, Tensor]:
-    """Returns the weights of multi-head latent attention after the queries."""
+    """Return the weights of multi-head latent attention after the queries."""
     return {
         "kv_a_proj_with_mqa.weight": linear(x, "latent", "shared"),
         "kv_a_layernorm.weight": x["latent_norm.scale"],
@@ -83,16 +83,16 @@ def _latent(x: Named) -> dict[str, Tensor]:
 LATENT = {"num_key_value_heads": 4, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16}
 
 
-def _kimi() -> ForeignFunction:
-    """Returns the record of latent attention without positions, whose norm has an ε of 1e-6 in any configuration."""
+def _kimi() -> PeerFunction:
+    """Return the record of latent attention without positions, whose norm has an ε of 1e-6 in any configuration."""
     ours = LayerSubject("kimi-linear:latent layer", replace(PUBLISHED["kimi-linear"], norm_eps=1e-6), layer=3)
     create = _attention("kimi_linear", "KimiLinear", LATENT | {"layer_types": ["full_attention"]})
     weights = lambda x: _maps(x, "q") | _latent(x)
     return record(ours, "kimi_linear.KimiLinearAttention", create, weights, _call("kimi_linear"))
 
 
-def _deepseek(interleaved: bool) -> ForeignFunction:
-    """Returns the record of latent attention with rotary positions, and with queries of low rank."""
+def _deepseek(interleaved: bool) -> PeerFunction:
+    """Return the record of latent attention with rotary positions, and with queries of low rank."""
     config = TransformerPlusPlus(
         key_heads=None,
         norm_eps=1e-6,
@@ -112,8 +112,8 @@ def _deepseek(interleaved: bool) -> ForeignFunction:
     return record(ours, name, create, weights, _call("deepseek_v3", "DeepseekV3RotaryEmbedding"))
 
 
-def _gpt_oss() -> ForeignFunction:
-    """Returns the record of a windowed layer with sinks, biases, grouped queries, and the frequencies of YaRN.
+def _gpt_oss() -> PeerFunction:
+    """Return the record of a windowed layer with sinks, biases, grouped queries, and the frequencies of YaRN.
 
     Ours has one sink for each key head, theirs one for each query head.
     """
@@ -135,8 +135,8 @@ def _gpt_oss() -> ForeignFunction:
     return record(LayerSubject("gpt-oss:window layer", config), "gpt_oss.GptOssAttention", create, weights, call)
 
 
-def _diffllama() -> ForeignFunction:
-    """Returns the record of differential attention with its norm, whose scale here is part of the output map.
+def _diffllama() -> PeerFunction:
+    """Return the record of differential attention with its norm, whose scale here is part of the output map.
 
     All heads share their λ, so that ours has one head.
     """
@@ -163,8 +163,8 @@ def _diffllama() -> ForeignFunction:
     return record(LayerSubject("differential:layer", config), "diffllama.DiffLlamaAttention", create, weights, call)
 
 
-def _functions() -> Iterator[ForeignFunction]:
-    """Yields all records."""
+def _functions() -> Iterator[PeerFunction]:
+    """Yield all records."""
     yield _qwen3_next()
     yield _kimi()
     yield _deepseek(interleaved=True)

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from attnlab.bench.foreign.evaluation import Arrays
+from attnlab.bench.peer_parity.evaluation import Arrays
 from attnlab.mechanisms import MECHANISMS
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
@@ -91,7 +91,7 @@ class MechanismSubject:
         return {"q": (self.K,), "k": (self.K,), "v": (self.V,)} | self._extra
 
     def _places(self, form: str) -> Arrays:
-        """Returns the segments of packed rows, or what is no padding: all tokens of one row, and part of the other."""
+        """Return the segments of packed rows, or what is no padding: all tokens of one row, and part of the other."""
         places = np.arange(self.T, dtype=np.int32)[None]
         thirds = self.T // 3 + np.arange(self.B)[:, None]
         if form == "packed":
@@ -102,7 +102,7 @@ class MechanismSubject:
         return {}
 
     def _lifted(self, run: Callable, arrays: dict[str, Array]) -> Array:
-        """Returns the outputs for all examples and heads."""
+        """Return the outputs for all examples and heads."""
         of_tokens = {name: arrays[name] for name in self._shapes}
         of_rows = {name: arrays[name] for name in ("segment", "keep") if name in arrays}
         of_heads = {name: x for name, x in arrays.items() if name not in of_tokens and name not in of_rows}
@@ -111,7 +111,7 @@ class MechanismSubject:
         return jax.vmap(heads, in_axes=(0, 0, None))(of_tokens, of_rows, of_heads)
 
     def _attend(self, q: Array, k: Array, v: Array, segment=None, keep=None, **extra: Array) -> Array:
-        """Attends to all tokens, earlier and later."""
+        """Attend to all tokens, earlier and later."""
         mask: Mask = Full()
         if segment is not None:
             mask = mask & Segments(segment, segment)

@@ -1,4 +1,4 @@
-"""The choice of the headline metric for a user's own text pairs, from what the references look like."""
+"""The choice of the primary metric for a user's own text pairs, from what the references look like."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _JAPANESE = re.compile(f"[{_KANA}]")
 
 
 @dataclass(frozen=True)
-class Headline:
-    """The headline metric, the reported metrics, and why they were chosen."""
+class PrimaryMetric:
+    """The primary metric, the reported metrics, and why they were chosen."""
 
     metrics: tuple[Metric, ...]
-    """All reported metrics, the headline metric first."""
+    """All reported metrics, the primary metric first."""
     why: str
     """A description of the references, for messages."""
     units: str = ""
@@ -71,7 +71,7 @@ class Headline:
 
     @property
     def metric(self) -> Metric:
-        """The headline metric."""
+        """The primary metric."""
         return self.metrics[0]
 
     def measure(self, answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -79,15 +79,15 @@ class Headline:
         found = [MEASURES[metric](answers, references) for metric in self.metrics]
         return {name: value for values in found for name, value in values.items()}
 
-    def notes(self, asked: str, units: TokenizerSpec) -> tuple[str, ...]:
+    def notes(self, choice: str, units: TokenizerSpec) -> tuple[str, ...]:
         """Returns messages for the user about the choice.
 
         Args:
-            asked: The value of `task.metric`.
+            choice: The value of `task.metric`.
             units: The units in which targets are read.
         """
-        chosen = f"headline metric: {self.metric.name}, because {self.why}; task.metric=NAME selects another"
-        notes = (chosen,) if asked == AUTO else ()
+        chosen = f"primary metric: {self.metric.name}, because {self.why}; task.metric=NAME selects another"
+        notes = (chosen,) if choice == AUTO else ()
         if self.units == "words" and isinstance(units, Characters | Bytes):
             advice = "use task.target_units=words to read each symbol as one token"
             return (*notes, f"targets look like symbols separated by spaces; {advice}")
@@ -97,8 +97,8 @@ class Headline:
         return notes
 
 
-def headline(parts: Parts, asked: str = AUTO) -> Headline:
-    """Chooses the headline metric from the texts of the examples, or use the metric `asked`.
+def primary_metric(parts: Parts, choice: str = AUTO) -> PrimaryMetric:
+    """Chooses the primary metric from the texts of the examples, or uses the metric `choice`.
 
     The references of "valid" and "test" decide. The targets of all parts decide whether they are made of a small set of
     symbols, for example phones.
@@ -110,44 +110,44 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
     - All other references are sentences and have BLEU.
 
     Raises:
-        DataError: If BLEU is asked for and would be 0 for perfect answers to a part.
+        DataError: If BLEU is requested and would be 0 for perfect answers to a part.
 
     >>> from attnlab.data.text.example import Example
     >>> one = [Example("rot", ("red",)), Example("grün", ("green",))]
-    >>> headline({"train": one, "valid": one, "test": one}).metric.name
+    >>> primary_metric({"train": one, "valid": one, "test": one}).metric.name
     'exact_match'
     """
-    found = _headline(parts)
-    if asked == AUTO:
+    found = _primary_metric(parts)
+    if choice == AUTO:
         return found
     for part in ("valid", "test"):
         references = [_text(target) for example in parts[part] for target in example.targets]
-        _check_bleu(NAMED[asked], part, references, found.metric)
-    return Headline(_first(NAMED[asked], found.metrics), "", found.units)
+        _check_bleu(NAMED[choice], part, references, found.metric)
+    return PrimaryMetric(_first(NAMED[choice], found.metrics), "", found.units)
 
 
-def _headline(parts: Parts) -> Headline:
-    """Chooses the headline metric from the texts."""
+def _primary_metric(parts: Parts) -> PrimaryMetric:
+    """Chooses the primary metric from the texts."""
     examples = [*parts["valid"], *parts["test"]]
     references = [_text(target) for example in examples for target in example.targets]
     several = sum(len(example.targets) > 1 for example in examples)
     if metric := _unspaced(references):
-        return Headline((metric, CHRF, EXACT_MATCH), "references have no spaces between words", "characters")
+        return PrimaryMetric((metric, CHRF, EXACT_MATCH), "references have no spaces between words", "characters")
     words = median(len(reference.split()) for reference in references)
     symbols = _are_symbols(_text(target) for each in parts.values() for example in each for target in example.targets)
     if words >= ORDER and not symbols:
         metrics = (BLEU, BLEU_TOKENISED_LOWER, CHRF, WORD_EDIT_RATE, EXACT_MATCH)
-        return Headline(metrics, f"references are sentences (median {words:g} words)")
+        return PrimaryMetric(metrics, f"references are sentences (median {words:g} words)")
     short = f"are short (median {words:g} {'word' if words == 1 else 'words'})"
     kind = "consist of a few distinct symbols" if symbols else short
     units = "words" if symbols else "characters" if words == 1 else ""
     metrics = (EXACT_MATCH, WORD_ERROR_RATE, WORD_EDIT_RATE, CHRF)
     if several:
         why = f"references {kind} and {several:,} of {len(examples):,} examples have several references"
-        return Headline(_first(WORD_ERROR_RATE, metrics), why, units)
+        return PrimaryMetric(_first(WORD_ERROR_RATE, metrics), why, units)
     if symbols and all(len(_text(example.source).split()) == 1 for example in examples):
-        return Headline(_first(WORD_ERROR_RATE, metrics), f"sources are single words and references {kind}", units)
-    return Headline(metrics, f"references {kind}", units)
+        return PrimaryMetric(_first(WORD_ERROR_RATE, metrics), f"sources are single words and references {kind}", units)
+    return PrimaryMetric(metrics, f"references {kind}", units)
 
 
 def _first(metric: Metric, metrics: Iterable[Metric]) -> tuple[Metric, ...]:

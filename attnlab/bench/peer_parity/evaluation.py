@@ -41,13 +41,13 @@ def evaluate_in_jax(run: Callable, arrays: Arrays, target: np.ndarray | None) ->
 
 @partial(jax.jit, static_argnums=0, compiler_options=QUICKLY)
 def _apply(run: Callable, floats: dict[str, Array], rest: dict[str, Array]) -> Array:
-    """Returns the outputs of a function of named arrays."""
+    """Return the outputs of a function of named arrays."""
     return run(rest | floats)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=QUICKLY)
 def _differentiate(run: Callable, floats: dict[str, Array], rest: dict[str, Array], target: Array) -> tuple:
-    """Returns the outputs and the gradients of a function of named arrays."""
+    """Return the outputs and the gradients of a function of named arrays."""
     y, pull_back = jax.vjp(lambda floats: run(rest | floats), floats)
     return y, pull_back(target)[0]
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attnlab.bench.foreign import functions, subjects
-from attnlab.bench.foreign.comparison import FORMS, Finding, ForeignFunction, ForeignResult, compare, difference
-from attnlab.bench.foreign.evaluation import evaluate_in_jax, evaluate_in_torch
-from attnlab.bench.foreign.layers import ModuleSubject
-from attnlab.bench.foreign.subjects import subject
-from attnlab.bench.foreign.table import foreign_tables, record, verdict
+from attnlab.bench.peer_parity import functions, subjects
+from attnlab.bench.peer_parity.comparison import FORMS, KnownDifference, PeerFunction, PeerResult, compare, difference
+from attnlab.bench.peer_parity.evaluation import evaluate_in_jax, evaluate_in_torch
+from attnlab.bench.peer_parity.layers import ModuleSubject
+from attnlab.bench.peer_parity.subjects import subject
+from attnlab.bench.peer_parity.table import peer_tables, record, verdict
 from attnlab.cli.main import main
 
 QUICK = functions.FUNCTIONS[0]  # of jax.nn, which is always there
@@ -66,17 +66,17 @@ def peer(package="numpy", wrong=0.0, forms=("whole", "steps"), ours=SOFTMAX, **o
     """A peer of softmax attention that is installed wherever numpy is, wrong by so much."""
     run = lambda named: attention(named, wrong)
     made = lambda: dict.fromkeys(forms, run)
-    return ForeignFunction(ours, package, "attention", made, in_numpy, "float64", **options)
+    return PeerFunction(ours, package, "attention", made, in_numpy, "float64", **options)
 
 
 def in_jax(run, ours=SOFTMAX, forms=("whole",), **options):
     """A peer in jax."""
-    return ForeignFunction(ours, "jax", "attention", lambda: dict.fromkeys(forms, run), evaluate_in_jax, **options)
+    return PeerFunction(ours, "jax", "attention", lambda: dict.fromkeys(forms, run), evaluate_in_jax, **options)
 
 
 def shown(*results, width=140):
     console = Console(width=width, record=True, file=SimpleNamespace(write=lambda _: None, flush=lambda: None))
-    for table in foreign_tables(results):
+    for table in peer_tables(results):
         console.print(table)
     return console.export_text()
 
@@ -110,7 +110,7 @@ def test_gradients_are_compared_too():
     (result,) = compare([stopped])
     assert result.errors["whole"]["output"] < 1e-6
     assert result.errors["whole"]["v"] == 1
-    assert result.complaint.startswith("softmax and jax attention: whole, gradient of ")
+    assert result.failure.startswith("softmax and jax attention: whole, gradient of ")
 
 
 def _plain(x):
@@ -123,11 +123,11 @@ def test_a_peer_that_agrees_is_ok_and_one_that_does_not_is_named():
     good, bad, broken = compare(
         [in_jax(_plain), in_jax(lambda x: _plain(x) + 1e-3), in_jax(lambda x: x["z"])], told.append
     )
-    assert (good.verdict, good.complaint) == ("ok", "")
+    assert (good.verdict, good.failure) == ("ok", "")
     assert bad.verdict == "✗"
-    assert bad.complaint.startswith("softmax and jax attention: whole, output ")
-    assert bad.complaint.endswith(", limit 1e-05")
-    assert broken.complaint == "softmax and jax attention: KeyError: 'z'"
+    assert bad.failure.startswith("softmax and jax attention: whole, output ")
+    assert bad.failure.endswith(", limit 1e-05")
+    assert broken.failure == "softmax and jax attention: KeyError: 'z'"
     assert told[0].startswith("softmax and attention: ok (1 of 3, ")
     assert verdict([good]) == ""
     assert verdict([good, bad, broken]).startswith("2 of 3 comparisons fail: softmax and jax attention: whole")
@@ -135,8 +135,8 @@ def test_a_peer_that_agrees_is_ok_and_one_that_does_not_is_named():
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_is_not_a_number_breaks_every_limit(value):
-    known = peer(findings={"whole": Finding("off", 1e-3)})
-    assert ForeignResult(known, {"whole": {"output": value}}).verdict == "✗"
+    known = peer(known_differences={"whole": KnownDifference("off", 1e-3)})
+    assert PeerResult(known, {"whole": {"output": value}}).verdict == "✗"
     assert np.isnan(difference(np.array([np.nan]), np.array([1.0])))
 
 
@@ -146,18 +146,16 @@ def test_shapes_that_differ_are_said():
 
 
 def test_a_known_finding_is_marked_but_not_one_that_has_grown_or_gone():
-    known = peer(findings={"whole": Finding("adds a thousandth", 2e-3)})
-    stand = lambda **errors: ForeignResult(known, {form: {"output": value} for form, value in errors.items()})
-    assert (stand(whole=1e-3).verdict, stand(whole=1e-3).complaint) == ("known", "")
-    assert stand(whole=0.0).verdict == "gone"
-    assert stand(whole=3e-3).complaint.endswith("output 3.0e-03, limit 1e-10, of which 2e-03 are explained")
-    assert (
-        stand(whole=1e-3, packed=1e-3).complaint == "softmax and numpy attention: packed, output 1.0e-03, limit 1e-10"
-    )
-    text = shown(stand(whole=1e-3))
+    known = peer(known_differences={"whole": KnownDifference("adds a thousandth", 2e-3)})
+    result = lambda **errors: PeerResult(known, {form: {"output": value} for form, value in errors.items()})
+    assert (result(whole=1e-3).verdict, result(whole=1e-3).failure) == ("known", "")
+    assert result(whole=0.0).verdict == "not reproduced"
+    assert result(whole=3e-3).failure.endswith("output 3.0e-03, limit 1e-10, of which 2e-03 are explained")
+    assert result(whole=1e-3, packed=1e-3).failure == "softmax and numpy attention: packed, output 1.0e-03, limit 1e-10"
+    text = shown(result(whole=1e-3))
     assert "✗1e-03" in text
     assert "known: adds a thousandth: softmax with attention (whole)" in text
-    assert ForeignResult(known).complaint == "softmax and numpy attention: nothing to compare"
+    assert PeerResult(known).failure == "softmax and numpy attention: nothing to compare"
 
 
 def test_extreme_gates_are_those_of_mechanisms_with_gates():
@@ -167,10 +165,10 @@ def test_extreme_gates_are_those_of_mechanisms_with_gates():
     np.testing.assert_array_equal(extreme["shift"], plain["shift"])
     naive = lambda x: _forgetting(x, jnp.exp(jnp.cumsum(jax.nn.log_sigmoid(x["forget"] + x["shift"]), axis=1)))
     (result,) = compare([in_jax(naive, FORGETTING)])
-    assert result.trouble == ""
+    assert result.exception == ""
     assert result.errors["whole"]["output"] < 1e-5
     assert result.errors["extreme"]["output"] > 1e-3  # products of gates become zero
-    assert result.complaint.startswith("forgetting and jax attention: extreme, ")
+    assert result.failure.startswith("forgetting and jax attention: extreme, ")
 
 
 def _forgetting(x, products):
@@ -183,7 +181,7 @@ def _forgetting(x, products):
 
 def test_the_table_has_a_row_for_each_function_and_a_table_for_each_package():
     rows = {form: {"output": 1e-12, "q": 3e-11} for form in FORMS[:-1]} | {"steps": {"output": 2e-12}}
-    text = shown(ForeignResult(peer(), rows), ForeignResult(in_jax(_plain), {"whole": {"output": 1e-2, "q": 0.0}}))
+    text = shown(PeerResult(peer(), rows), PeerResult(in_jax(_plain), {"whole": {"output": 1e-2, "q": 0.0}}))
     lines = {line.split()[1]: line.split() for line in text.splitlines() if line.startswith("softmax")}
     assert text.count(f"numpy {np.__version__}") == text.count(f"jax {jax.__version__}") == 1
     assert max(map(len, text.splitlines())) <= 140
@@ -193,12 +191,14 @@ def test_the_table_has_a_row_for_each_function_and_a_table_for_each_package():
 
 
 def test_for_json():
-    result = ForeignResult(peer(findings={"whole": Finding("off", 1.0)}), {"whole": {"output": 0.5}}, seconds=1.234)
+    result = PeerResult(
+        peer(known_differences={"whole": KnownDifference("off", 1.0)}), {"whole": {"output": 0.5}}, seconds=1.234
+    )
     (row,) = record([result])["comparisons"]
     assert row["errors"] == {"whole": {"output": 0.5}}
-    assert row["findings"] == {"whole": {"text": "off", "size": 1.0}}
+    assert row["known_differences"] == {"whole": {"text": "off", "size": 1.0}}
     assert (row["ours"], row["package"], row["version"]) == ("softmax", "numpy", np.__version__)
-    assert record([result])["stands"] is True
+    assert record([result])["passed"] is True
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_on_the_command_line(known, capfd, tmp_path):
     assert "attnlab: skipped, not installed: no-such-package; pip install .[parity]" in told.err
     assert "softmax" in told.out
     assert "forgetting" not in told.out
-    assert json.loads(file.read_text())["stands"] is True
+    assert json.loads(file.read_text())["passed"] is True
     assert main(["parity", "--peers"]) == 5
     assert "attnlab: error: 1 of 2 comparisons fail: forgetting and jax attention: " in capfd.readouterr().err
 
@@ -252,7 +252,7 @@ def test_in_torch():
 def test_every_record_is_of_a_mechanism_or_a_module_and_differs_from_the_others():
     for each in functions.FUNCTIONS:
         assert each.ours.name in subjects.MECHANISMS or isinstance(each.ours, ModuleSubject)
-        assert set(each.findings) <= {*each.ours.forms(), "extreme"} & set(FORMS)
+        assert set(each.known_differences) <= {*each.ours.forms(), "extreme"} & set(FORMS)
     different = {(str(each.ours), each.package, each.function, each.dtype) for each in functions.FUNCTIONS}
     assert len(different) == len(functions.FUNCTIONS)
 
@@ -271,4 +271,4 @@ def test_ours_agree_with_those_installed(each):
     if each.version is None:
         pytest.skip(f"{each.package} is not installed")
     (result,) = compare([each])
-    assert result.complaint == ""
+    assert result.failure == ""

@@ -1,1 +1,0 @@
-"""Foreign functions: those of other libraries that compute what ours compute, compared number by number."""

@@ -1,0 +1,1 @@
+"""Functions of other libraries that compute what ours compute, compared number by number."""
