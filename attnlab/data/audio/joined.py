@@ -1,4 +1,4 @@
-"""Strings of spoken words: recordings, as frames, one after another, with the recording of every frame known."""
+"""Utterances of several words: recordings, as frames, one after another, with the recording of every frame known."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,20 +8,20 @@ NONE = -1  # the piece of a frame that belongs to no recording: a gap or padding
 
 
 class Utterances:
-    """Joins recordings to strings, with silence around them.
+    """Joins recordings to utterances, with silence around them.
 
-    There are as many strings as recordings, and each recording occurs `digits` times. All orders are random, so that
-    the first strings are a fair sample.
+    There are as many utterances as recordings, and each recording occurs `digits` times. All orders are random, so that
+    the first utterances are a fair sample.
 
     Args:
       random: the generator.
       sounds: N recordings as frames [T bands].
       words: the class of each recording [N].
-      digits: number of recordings in a string.
+      digits: number of recordings in an utterance.
       gap: the largest number of frames of a gap. Gaps are drawn uniformly from gap / 2 … gap.
 
     Attributes:
-      pieces: the recordings in each string [N digits].
+      pieces: the recordings in each utterance [N digits].
       gaps: the number of silent frames before, between and after them [N digits+1].
     """
 
@@ -34,7 +34,7 @@ class Utterances:
         self.gaps = random.integers((gap + 1) // 2, gap, size=(count, digits + 1), endpoint=True)
 
     def lengths(self, speed: float = 0.0) -> np.ndarray:
-        """Returns the number of frames of each string [N].
+        """Returns the number of frames of each utterance [N].
 
         Args:
           speed: if recordings may be played slower by up to this share, the lengths are the largest possible ones.
@@ -43,23 +43,23 @@ class Utterances:
         return frames[self.pieces].sum(axis=1) + self.gaps.sum(axis=1)
 
     def spoken(self, rows: np.ndarray) -> np.ndarray:
-        """Returns the classes of the words in the strings `rows` [B digits]."""
+        """Returns the classes of the words in the utterances `rows` [B digits]."""
         return self.words[self.pieces[rows]]
 
     def batch(
         self, rows: np.ndarray, width: int, silence: float, vary: Callable[[np.ndarray], np.ndarray] = lambda x: x
     ) -> tuple[np.ndarray, ...]:
-        """Returns a batch of strings.
+        """Returns a batch of utterances.
 
         Args:
-          rows: the indices of the strings [B].
+          rows: the indices of the utterances [B].
           width: the number of frames to pad to.
           silence: the value of frames in gaps and padding.
           vary: a function that is applied to every recording, for example an augmentation.
 
         Returns:
           The frames [B width bands], a boolean array [B width] that is False at padding, the index of the recording
-          within its string [B width], and its class [B width]. Both are −1 at gaps and padding.
+          within its utterance [B width], and its class [B width]. Both are −1 at gaps and padding.
         """
         pieces = [[vary(self.sounds[n]) for n in self.pieces[row]] for row in rows]
         joined = [join_recordings(own, self.gaps[row], width, silence) for own, row in zip(pieces, rows, strict=True)]
@@ -84,7 +84,7 @@ def join_recordings(
       without padding.
 
     Raises:
-      ValueError: if the string has more than `width` frames.
+      ValueError: if the utterance has more than `width` frames.
     """
     count = sum(map(len, pieces)) + sum(gaps)
     if count > width:

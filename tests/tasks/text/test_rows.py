@@ -137,7 +137,9 @@ def test_a_row_of_recall_ends_at_its_query():
 
 def test_associations_have_a_row_for_each_queried_key():
     problem = Associations(keys=4, length=6, examined=30).load()
-    answers = [{"said": b["answers"], "loss": np.full(b["answers"].shape, 0.5)} for b in problem.eval_batches("test")]
+    answers = [
+        {"predicted": b["answers"], "loss": np.full(b["answers"].shape, 0.5)} for b in problem.eval_batches("test")
+    ]
     rows = problem.rows("test", answers)
     assert len(rows) == sum(batch["scored"].sum() for batch in problem.eval_batches("test"))
     for row in rows:
