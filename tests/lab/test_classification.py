@@ -50,7 +50,7 @@ def test_sample_and_inspect_of_one_image(figures):
     assert found["answer"] == problem.format_answer(problem.answer(model, problem.encode_prompt("test:3")))
     assert found["map"] is None
     inside = inspect(place, "test:3")
-    assert inside["attentions"]["encoder"]["figures"][0][0]["rank"] >= 1
+    assert inside["attentions"]["encoder"]["statistics"][0][0]["rank"] >= 1
     assert "encoder 1 attention" in inside["training"][-1]["parts"]
 
 
