@@ -7,11 +7,11 @@ Command: ATTNLAB_DATA=... attnlab run experiments/published_layers.py
 Minutes on two cores: not measured; the records sum to 104 minutes of one core, pauses and other programs included (AMD
 EPYC).
 Expected: nats per character on the last tenth after 700 steps, mean of 3 seeds, each at .003, the larger of the two
-rates: Mamba-2 1.739 (1.733-1.744) is better than Transformer++, 1.854 (1.822-1.886), and Based, 1.933 (1.913-1.953), is
-worse. All others are unclear with 3 seeds: Gated DeltaNet 1.751 (1.726-1.775), KDA 1.791 (1.778-1.805), Qwen3-Next
-1.808 (1.794-1.822), Kimi Linear 1.830 (1.797-1.863), gated softmax 1.834 (1.815-1.853), GLA 1.851 (1.821-1.881), DeltaNet
-1.879 (1.838-1.921) and RetNet 1.983 (1.930-2.036). All have 96,600 to 96,900 parameters. The page asks for 4 seeds to
-show the difference of Gated DeltaNet, 5 for KDA and 6 for Qwen3-Next. Recall is not measured yet.
+rates: Mamba-2 1.739 (1.733-1.744) is better than Transformer++, 1.854 (1.822-1.886), and Based, 1.933 (1.913-1.953),
+is worse. All others are unclear with 3 seeds: Gated DeltaNet 1.751 (1.726-1.775), KDA 1.791 (1.778-1.805), Qwen3-Next
+1.808 (1.794-1.822), Kimi Linear 1.830 (1.797-1.863), gated softmax 1.834 (1.815-1.853), GLA 1.851 (1.821-1.881),
+DeltaNet 1.879 (1.838-1.921) and RetNet 1.983 (1.930-2.036). All have 96,600 to 96,900 parameters. The page asks for 4
+seeds to show the difference of Gated DeltaNet, 5 for KDA and 6 for Qwen3-Next. Recall is not measured yet.
 
 Each variant is a model of `attnlab list models`; docs/attention-layers.md describes its layers. Widths are matched to
 the parameters of Transformer++. Differences below .02 nats count as equal.
