@@ -54,11 +54,17 @@ class Interrupted(BaseException):
 
 
 class _Arrived(list[int]):
-    """The signals that arrived, in order."""
+    """The signals that arrived, in order.
+
+    Attributes:
+        resent: How many of them this process has sent to itself once more, after an exception was lost.
+    """
+
+    resent = 0
 
     def again(self, number: int) -> bool:
-        """Add a signal, and return whether it is the second of those in `TYPED`."""
-        second = number in TYPED and any(before in TYPED for before in self)
+        """Add a signal, and return whether it is the second of those in `TYPED`, apart from the resent ones."""
+        second = number in TYPED and sum(before in TYPED for before in self) > self.resent
         self.append(number)
         return second
 
@@ -106,8 +112,9 @@ def raise_on_signal(where: str, tell: Callable[[str], None] = lambda text: None)
             raise Interrupted(number, where)
 
     def send(number, watched):
-        for each in (arrived, watched):
-            each.clear()  # the signal sent again must not count as a second one
+        # The signal sent again must not count as a second one. The thread that watches may not have seen the first yet.
+        arrived.clear()
+        watched.resent += 1
         os.kill(os.getpid(), number)
 
     def lost(unraisable):

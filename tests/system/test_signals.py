@@ -16,6 +16,7 @@ from attnlab.system.signals import (
     TYPED,
     WAITING,
     Interrupted,
+    _Arrived,
     collect_signals,
     raise_on_signal,
     set_location,
@@ -204,3 +205,13 @@ def test_no_descriptor_is_left_open():
             pass
     assert before is None or len(os.listdir("/proc/self/fd")) == before
     assert threading.active_count() < 20
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_resent_signal_is_no_second_one_even_if_the_first_is_seen_later(late):
+    seen = _Arrived()
+    found = [] if late else [seen.again(signal.SIGINT)]
+    seen.resent += 1
+    while len(found) < 4:
+        found.append(seen.again(signal.SIGINT))
+    assert found == [False, False, True, True]
