@@ -58,7 +58,7 @@ def _qwen3_next() -> PeerFunction:
     config = replace(PUBLISHED["qwen3-next"], norm_eps=EPS)
     ours = LayerSubject("qwen3-next:softmax layer", config, layer=3)
     rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}
-    sizes = {"num_key_value_heads": 4, "head_dim": 16, "rms_norm_eps": EPS, "rope_parameters": rope}
+    sizes = {"num_key_value_heads": 2, "head_dim": 16, "rms_norm_eps": EPS, "rope_parameters": rope}
 
     def weights(x: Named) -> dict[str, Tensor]:
         norms = {f"{name}_norm.weight": x[f"{name}_norm.scale"] - 1 for name in "qk"}
