@@ -30,7 +30,8 @@ Expected: missed for one gate per head and for the delta rule. On two quiet core
 | rwkv7 | 109.7, 1010.9 | 9.85 (8.84 to 10.34) | 520.4, 4835.5 | 8.23 (7.51 to 15.90) |
 | log-linear | 84.4, 127.2 | 1.51 (1.48 to 1.56) | 424.1, 569.0 | 1.34 (1.31 to 1.37) |
 
-What bounds it: for one gate per head both sides compute the same products of 64 × 64 × 64. The others were not profiled.
+What bounds it: for one gate per head both sides compute the same products of 64 × 64 × 64. The others are not
+profiled.
 """
 
 from dataclasses import replace
