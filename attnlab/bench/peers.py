@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import jax
@@ -16,6 +15,7 @@ import numpy as np
 
 from attnlab.analysis.measure import Program, compiled
 from attnlab.bench.calls import FORWARD, with_gradients
+from attnlab.bench.installed import installed_version
 from attnlab.mechanisms import Linear, Mechanism, Softmax
 from attnlab.ops.feature import FEATURES
 
@@ -46,10 +46,7 @@ class Peer:
     @property
     def version(self) -> str | None:
         """The installed version, or None."""
-        try:
-            return version(self.package)
-        except PackageNotFoundError:
-            return None
+        return installed_version(self.package)
 
 
 def available_peers(mechanism: Mechanism, mask: str) -> dict[str, Peer]:

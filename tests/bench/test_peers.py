@@ -36,7 +36,7 @@ def test_a_peer_that_is_not_installed_is_left_out(monkeypatch):
     ("tpu", True, {"jax.nn"}),
 ])  # fmt: skip
 def test_a_peer_on_another_device_is_left_out(platform, cuda, expected, monkeypatch):
-    monkeypatch.setattr(peers, "version", lambda package: "1.0")
+    monkeypatch.setattr(peers, "installed_version", lambda package: "1.0")
     monkeypatch.setattr(
         peers, "import_module", lambda name: SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: cuda))
     )

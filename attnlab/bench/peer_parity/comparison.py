@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from time import monotonic
 from typing import Protocol
 
 import jax
 import numpy as np
 
+from attnlab.bench.installed import installed_version
 from attnlab.bench.peer_parity.evaluation import Arrays, evaluate_in_jax
 
 FORMS = ("whole", "extreme", "packed", "padded", "steps")
@@ -92,10 +92,7 @@ class PeerFunction:
     @property
     def version(self) -> str | None:
         """The installed version of the package, or None."""
-        try:
-            return version(self.package)
-        except PackageNotFoundError:
-            return None
+        return installed_version(self.package)
 
     @property
     def limit(self) -> float:
