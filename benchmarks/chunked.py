@@ -67,6 +67,12 @@ def pair(peer: PeerFunction, T: int) -> dict[str, Program]:
     return programs
 
 
+def cost(program: Program, seconds: list[float]) -> str:
+    """Describe the median time of a pass, its operations as counted from the trace, and the speed that it reaches."""
+    middle, flops = quartiles(seconds).median, program.flops or 0
+    return f"{1000 * middle:.1f} ms ({flops / 1e9:.1f} GFLOP, {flops / 1e9 / middle:.0f} GFLOP/s)"
+
+
 def main() -> None:
     """Measure, print the results and check the claim."""
     with jax.numpy_rank_promotion("allow"):
@@ -75,17 +81,19 @@ def main() -> None:
         results, ratios = {}, {}
         for name in chosen.mechanisms:
             for T in chosen.lengths:
-                seconds = timed(pair(peers[name], T), chosen.repeat)
-                ours, theirs = (1000 * quartiles(seconds[each]).median for each in ("ours", "theirs"))
+                programs = pair(peers[name], T)
+                seconds = timed(programs, chosen.repeat)
                 ratio = times_faster(seconds["ours"], seconds["theirs"])
-                text = f"{ours:.1f} ms, theirs {theirs:.1f} ms, {ratio.median:.2f} times as long"
+                ours, theirs = (cost(programs[each], seconds[each]) for each in ("ours", "theirs"))
+                text = f"{ours}, theirs {theirs}, {ratio.median:.2f} times as long"
                 say(f"{name}, T={T}: {text} ({ratio.low:.2f} to {ratio.high:.2f}; {peers[name].function})")
-                results[f"{name}/{T}"] = seconds
+                flops = {each: program.flops for each, program in programs.items()}
+                results[f"{name}/{T}"] = {"seconds": seconds, "flops": flops}
                 ratios.setdefault(name, []).append(ratio)
         for name, found in ratios.items():
             print(claim(f"{name}, {peers[name].function}", found, least=LEAST.get(name, 2)))
     if chosen.save:
-        keep(__file__, {"machine": facts(), "jax-linear-attention": peers[name].version, "seconds": results})
+        keep(__file__, {"machine": facts(), "jax-linear-attention": peers[name].version, "measured": results})
 
 
 if __name__ == "__main__":

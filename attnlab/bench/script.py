@@ -20,27 +20,33 @@ from attnlab.system.environment import environment
 
 
 def options(
-    document: str | None, lengths: Sequence[int], repeat: int, mechanisms: Sequence[str] = ()
+    document: str | None,
+    lengths: Sequence[int],
+    repeat: int,
+    mechanisms: Sequence[str] = (),
+    sizes: Sequence[str] = (),
 ) -> argparse.Namespace:
-    """Parse the options of a script: lengths, repeats, a selection of its mechanisms, whether to save the results.
+    """Parse the options of a script: lengths, repeats, selections of mechanisms and sizes, whether to save the results.
 
     Args:
         document: The docstring of the script, for `--help`, or None.
         lengths: The default sequence lengths, in tokens.
         repeat: The default number of timed turns.
         mechanisms: The names that can be selected, by default all. Without names there is no option `--mechanisms`.
+        sizes: The names of sizes, likewise.
 
     Returns:
-        The options `lengths`, `repeat`, `save` and, if there are names, `mechanisms`.
+        The options `lengths`, `repeat`, `save` and, if there are names, `mechanisms` and `sizes`.
     """
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--lengths", type=int, nargs="+", default=list(lengths), metavar="T", help="sequence lengths")
     parser.add_argument("--repeat", type=int, default=repeat, metavar="N", help=f"timed turns (default: {repeat})")
-    if mechanisms:
-        words = {"metavar": "NAME", "choices": mechanisms, "help": "mechanisms to measure (default: all)"}
-        parser.add_argument("--mechanisms", nargs="+", default=list(mechanisms), **words)
+    for what, names in {"mechanisms": mechanisms, "sizes": sizes}.items():
+        if names:
+            words = {"metavar": "NAME", "choices": names, "help": f"{what} to measure (default: all)"}
+            parser.add_argument(f"--{what}", nargs="+", default=list(names), **words)
     parser.add_argument("--save", action="store_true", help="save JSON and plot in results/ next to the script")
     return parser.parse_args()
 

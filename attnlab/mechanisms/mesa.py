@@ -26,7 +26,7 @@ class Mesa(Chunked):
     a = sigmoid(forget), β = sigmoid(beta), Λ = diag(λ), λ = floor + softplus(ridge)
 
     The extra inputs `forget` and `beta` are one number per token each, and `ridge` is learned, one per key channel. q
-    and k are normalised to x / √(‖x‖² + ε). The equations are solved exactly by a Cholesky decomposition, where the
+    and k are normalised to x / √(‖x‖² + ε). The equations are solved exactly, by the inverse matrix, where the
     authors' code takes up to 30 steps of conjugate gradients. Each token takes O(K³). The state is a matrix [K K+V].
 
     Raises:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.ops import chunks
+from attnlab.ops import chunks, positive_definite
 from attnlab.ops.decay import chunk_decay, gated_keys
 from attnlab.ops.gate_products import by_tokens, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, apply_weights
@@ -64,8 +64,7 @@ def causal(
         # The state at every token: the sums within the chunk, and the state before it.
         states = (near @ products).reshape(N, C, K, -1) + faded[:, :, :, None] * before[:, None]
         H, G = states[..., :K] + jnp.diag(ridge)[None, None], states[..., K:]
-        x = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(H), True), q[..., None])
-        return jnp.sum(x * G, axis=2), state
+        return jnp.sum(jax.vmap(jax.vmap(positive_definite.solve))(H, q)[..., None] * G, axis=2), state
 
     return chunks.scan_chunks(
         update_chunks, state, (q, k, jnp.concatenate([k, v.astype(k.dtype)], axis=1), fade, beta), block, size
@@ -82,4 +81,4 @@ def flops(T: int, K: int, V: int, size: int) -> int:
       size: tokens per chunk.
     """
     size = chunks.chunk_size(size, T)
-    return T * (K * (K + V) * (2 * size + 5) + K * K * K // 3 + 2 * K * K + 2 * K * V)
+    return T * (K * (K + V) * (2 * size + 5) + positive_definite.flops(K) + 2 * K * V)

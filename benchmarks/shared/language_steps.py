@@ -28,12 +28,22 @@ class Size:
     """Number of sequences in a batch."""
     length: int
     """Length of a sequence in symbols."""
-    symbols: int = 65
+    symbols: int = 100
     """Number of symbols."""
     layers: int = 4
     """Number of layers."""
     heads: int = 4
     """Number of heads."""
+
+
+SIZES = {
+    "tiny": Size(64, 32, 24),
+    "small": Size(128, 12, 64),
+    "wide": Size(256, 8, 256),
+    "long": Size(128, 4, 512),
+    "words": Size(512, 8, 128, 8000),
+}
+"""The sizes that are measured. `small` is nanoGPT's recipe for a CPU."""
 
 
 class RandomSymbols(LanguageModelData):

@@ -56,3 +56,15 @@ def test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count(name):
         declared = mechanism.cost(size, size, width, width, size)
     counted = call.compile().cost_analysis()["flops"]
     assert 0.5 <= declared.flops / counted <= 2, (declared.flops, counted)
+
+
+@every
+def test_no_form_calls_lapack(name):
+    """Two of its batched kernels may wait for each other forever on a CPU (`attnlab/ops/positive_definite.py`)."""
+    mechanism = MECHANISMS[name]
+    arrays = inputs(mechanism, 32)
+    both = lambda run: jax.grad(lambda q, k, v, extra: run(mechanism, q, k, v, **extra).sum(), argnums=(0, 1, 2, 3))
+    runs = [causal] * mechanism.traits.decodes + [attend] * (refusal(mechanism, Full(), 32, 32) is None)
+    assert runs
+    for run in runs:
+        assert "lapack" not in jax.jit(both(run)).lower(*arrays).as_text()

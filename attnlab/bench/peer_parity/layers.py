@@ -65,7 +65,7 @@ class ModuleSubject(ABC):
         if form == "padded":
             padding = self.T // 3 * (np.arange(self.B)[:, None] > 0)
             arrays["keep"] = np.arange(self.T)[None] >= padding
-        for name, x in _parameters(self.create()).items():
+        for name, x in named_parameters(self.create()).items():
             noise = rng.standard_normal(x.shape)
             matrix = name.endswith("w") and x.ndim > 1
             arrays[name] = noise / np.sqrt(x.shape[-2]) if matrix else np.asarray(x, np.float64) + 0.1 * noise
@@ -154,6 +154,6 @@ class LanguageSubject(ModuleSubject):
         return jax.lax.scan(step, module.start(self.T), x)[1]
 
 
-def _parameters(module: nnx.Module) -> dict[str, Array]:
+def named_parameters(module: nnx.Module) -> dict[str, Array]:
     """Return the parameters of a module by their path."""
     return {JOINT.join(map(str, path)): variable.get_value() for path, variable in nnx.to_flat_state(nnx.state(module))}

@@ -40,7 +40,7 @@ MAPS = {f"self_attn.{name}_proj": f"attention.{name}" for name in "qkvo"}
 MAPS |= {"mlp.gate_proj": "feedforward.inner", "mlp.up_proj": "feedforward.gate", "mlp.down_proj": "feedforward.outer"}
 
 
-def _weights(norms: dict[str, str], kinds: int = 1, less: float = 0.0) -> Callable[[Named], dict[str, Tensor]]:
+def model_weights(norms: dict[str, str], kinds: int = 1, less: float = 0.0) -> Callable[[Named], dict[str, Tensor]]:
     """Return a function from our parameters to theirs.
 
     Args:
@@ -51,7 +51,8 @@ def _weights(norms: dict[str, str], kinds: int = 1, less: float = 0.0) -> Callab
 
     def weights(x: Named) -> dict[str, Tensor]:
         found = {"model.embed_tokens.weight": x["target.table"], "model.norm.weight": x["decoded.scale"] - less}
-        for n in range(2):
+        periods = len(next(x[name] for name in x if name.startswith("decoder.")))
+        for n in range(periods * kinds):
             kind = "decoder." if kinds == 1 else f"decoder.layers.{n % kinds}."
             here = lambda name, kind=kind, n=n: x[kind + name][n // kinds]
             theirs = lambda name, n=n: f"model.layers.{n}.{name}.weight"
@@ -87,20 +88,20 @@ def _llama() -> PeerFunction:
     config = TransformerPlusPlus(norm_eps=EPS, position=Rotary(base=500.0, pairs="halves", scaling=scaling))
     rope = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "original_max_position_embeddings": 16}
     rope |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    return _record("transformer++:llama 3.1", config, "llama", "Llama", _weights(PRE), {"rope_parameters": rope})
+    return _record("transformer++:llama 3.1", config, "llama", "Llama", model_weights(PRE), {"rope_parameters": rope})
 
 
 def _qwen3() -> PeerFunction:
     """Return the record of Qwen3."""
     config = TransformerPlusPlus(norm_eps=EPS, attention=MultiHead(qk_norm="head"))
-    return _record("transformer++:qwen3", config, "qwen3", "Qwen3", _weights(PRE | QK), {})
+    return _record("transformer++:qwen3", config, "qwen3", "Qwen3", model_weights(PRE | QK), {})
 
 
 def _olmo2() -> PeerFunction:
     """Return the record of OLMo 2."""
     attention = MultiHead(qk_norm="all")
     config = TransformerPlusPlus(norm_eps=EPS, attention=attention, norm_first=False, norm_output=True)
-    return _record("transformer++:olmo 2", config, "olmo2", "Olmo2", _weights(OUTPUT | QK), {})
+    return _record("transformer++:olmo 2", config, "olmo2", "Olmo2", model_weights(OUTPUT | QK), {})
 
 
 def _gemma2() -> PeerFunction:
@@ -117,7 +118,7 @@ def _gemma2() -> PeerFunction:
     )
     sizes = {"query_pre_attn_scalar": 16, "attn_logit_softcapping": 5.0, "final_logit_softcapping": None}
     sizes |= {"hidden_activation": "gelu", "sliding_window": 16}
-    weights = _weights(SANDWICH, kinds=2, less=1.0)
+    weights = model_weights(SANDWICH, kinds=2, less=1.0)
     return _record("transformer++:gemma 2", config, "gemma2", "Gemma2", weights, sizes)
 
 

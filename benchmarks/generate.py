@@ -1,0 +1,140 @@
+"""Text that language models generate, compared with `generate` of Hugging Face's transformers.
+
+Claim: at least 3 times faster for one text and 1.5 times for 64 texts, greedily, with a beam of 5 and by sampling. The
+state of linear attention does not grow with the text.
+
+Command: python benchmarks/generate.py [--save]     (needs the `peers` extra)
+
+The network is Llama's: 4 layers of width 128, 4 heads with 2 heads of keys, 1,000 symbols, random weights. Theirs has
+the weights of `softmax`, a cache of keys and values, and no symbol that ends a text. The others have linear attention
+or gated-delta in place of softmax, or are 4 layers of GRU. A text is 128 symbols after a prompt of 8. All texts of a
+batch are decoded together. Compilation is not counted. `--repeat` turns alternate.
+
+Expected: not measured yet.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.analysis.measure import Program, compiled, quartiles, timed, times_faster
+from attnlab.bench.peer_parity.layers import named_parameters
+from attnlab.bench.peer_parity.transformers_language import PRE, model_weights
+from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.data.text.vocabulary import RESERVED
+from attnlab.decoding import Beam, Greedy, Sample, Search
+from attnlab.mechanisms import MECHANISMS
+from attnlab.models import Language
+from attnlab.models.published import LinearLanguage, TransformerPlusPlus
+from attnlab.models.recurrent import RecurrentLanguage
+from attnlab.tasks.base.shapes import Tokens
+from attnlab.tasks.text.prompting import PromptInterface
+
+SYMBOLS, WIDTH, LAYERS, HEADS, KEY_HEADS, HIDDEN = 1000, 128, 4, 4, 2, 344
+PROMPT, WRITTEN = 8, 128
+BATCHES = {1: 3.0, 64: 1.5}
+"""The number of texts, and how many times faster than transformers ours is claimed to be."""
+SEARCHES: dict[str, Search] = {"greedy": Greedy(), "beam": Beam(size=5, penalty=0.0), "sampling": Sample()}
+SIZES = {"width": WIDTH, "layers": LAYERS, "heads": HEADS, "feedforward": HIDDEN}
+MODELS: dict[str, Language | RecurrentLanguage] = {
+    "softmax": TransformerPlusPlus(**SIZES, key_heads=KEY_HEADS, norm_eps=1e-6),
+    "linear": LinearLanguage(**SIZES, mechanism=MECHANISMS["linear"]),
+    "gated-delta": LinearLanguage(**SIZES, mechanism=MECHANISMS["gated-delta"]),
+    "gru": RecurrentLanguage(width=WIDTH, layers=LAYERS),
+}
+
+
+class Prompts(PromptInterface):
+    """The interface of a language model without a text: blocks of one prompt and what follows it."""
+
+    def __init__(self):
+        self.shape = Tokens(SYMBOLS, PROMPT + WRITTEN - 1)
+
+
+def network(name: str) -> Any:
+    """Return a model with random weights."""
+    return jax.jit(lambda: MODELS[name].create(jax.random.key(0), Prompts().shape))()
+
+
+def prompts(batch: int) -> np.ndarray:
+    """Return random prompts [B P]."""
+    return np.random.default_rng(0).integers(len(RESERVED), SYMBOLS, (batch, PROMPT), dtype=np.int32)
+
+
+def ours(name: str, search: Search, batch: int) -> Program:
+    """The symbols that a model of ours writes [B T]."""
+
+    def answer(model, source, keys):
+        return Prompts().answers(model, {"source": source}, search, keys)["tokens"][:, 0]
+
+    return compiled(answer, network(name), prompts(batch), jax.random.split(jax.random.key(0), batch))
+
+
+def theirs(search: Search, batch: int) -> Program:
+    """The symbols that transformers' Llama writes with the weights of `softmax` [B T]."""
+    torch: Any = import_module("torch")
+    llama: Any = import_module("transformers.models.llama.modeling_llama")
+    config = llama.LlamaConfig(
+        vocab_size=SYMBOLS, hidden_size=WIDTH, intermediate_size=HIDDEN, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, num_key_value_heads=KEY_HEADS, tie_word_embeddings=True, rms_norm_eps=1e-6,
+        pad_token_id=None, bos_token_id=None, eos_token_id=None,
+    )  # fmt: skip
+    model = llama.LlamaForCausalLM(config).eval()
+    named = {name: torch.from_numpy(np.array(x)) for name, x in named_parameters(network("softmax")).items()}
+    model.load_state_dict(model_weights(PRE)(named), strict=False)
+    model.tie_weights()
+    source = torch.from_numpy(prompts(batch)).long()
+    chosen = {"num_beams": search.size, "length_penalty": search.penalty} if isinstance(search, Beam) else {}
+    options = {"max_new_tokens": WRITTEN, "do_sample": isinstance(search, Sample), "top_k": 0, "use_cache": True}
+    options |= {"suppress_tokens": list(range(len(RESERVED))), "attention_mask": torch.ones_like(source)}
+
+    def run():
+        with torch.inference_mode():
+            return model.generate(source, **options, **chosen)[:, PROMPT:].numpy()
+
+    return Program(run, run)
+
+
+def state_bytes(name: str, written: int) -> int:
+    """Return the bytes of the state of one text with room for that many symbols, positions aside."""
+    state = jax.eval_shape(lambda: network(name).start(written))
+    layers = getattr(state, "layers", state)
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(layers))
+
+
+def main() -> None:
+    """Measure, print the results and check the claim."""
+    chosen = options(__doc__, [], 9, list(MODELS))
+    results, lines = {}, []
+    for batch, least in BATCHES.items():
+        for kind, search in SEARCHES.items():
+            peer = theirs(search, batch)
+            programs = {name: ours(name, search, batch) for name in chosen.mechanisms}
+            seconds = timed(programs | {"transformers": peer}, chosen.repeat)
+            for name, values in seconds.items():
+                found = quartiles([batch * WRITTEN / x for x in values])
+                say(f"{kind}, batch {batch}, {name}: {found.median:,.0f} symbols/s ({found.low:,.0f}–{found.high:,.0f})")
+            ratios = {name: times_faster(seconds[name], seconds["transformers"]) for name in programs}
+            lines += [
+                claim(f"{kind}, batch {batch}, transformers against {name} ({x.low:.2f} to {x.high:.2f})", [x], least)
+                for name, x in ratios.items()
+            ]
+            if "softmax" in programs and not isinstance(search, Sample):
+                same = float((programs["softmax"].answer() == peer.answer()).mean())
+                lines.append(claim(f"{kind}, batch {batch}, share of symbols that both write", [same], least=0.99))
+            results[f"{kind}, {batch}"] = {"seconds": seconds, "ratios": {n: vars(x) for n, x in ratios.items()}}
+    sizes = {name: {n: state_bytes(name, n) for n in (128, 1024, 8192)} for name in chosen.mechanisms}
+    for name, found in sizes.items():
+        print(f"{name}: the state has " + ", ".join(f"{x / 1e3:,.0f} kB for {n:,}" for n, x in found.items()))
+    print("\n".join(lines))
+    if chosen.save:
+        versions = {name: import_module(name).__version__ for name in ("torch", "transformers")}
+        keep(__file__, {"machine": facts(), "versions": versions, "measured": results, "state_bytes": sizes})
+
+
+if __name__ == "__main__":
+    main()
