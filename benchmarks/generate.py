@@ -117,7 +117,9 @@ def main() -> None:
             seconds = timed(programs | {"transformers": peer}, chosen.repeat)
             for name, values in seconds.items():
                 found = quartiles([batch * WRITTEN / x for x in values])
-                say(f"{kind}, batch {batch}, {name}: {found.median:,.0f} symbols/s ({found.low:,.0f}–{found.high:,.0f})")
+                say(
+                    f"{kind}, batch {batch}, {name}: {found.median:,.0f} symbols/s ({found.low:,.0f}–{found.high:,.0f})"
+                )
             ratios = {name: times_faster(seconds[name], seconds["transformers"]) for name in programs}
             lines += [
                 claim(f"{kind}, batch {batch}, transformers against {name} ({x.low:.2f} to {x.high:.2f})", [x], least)

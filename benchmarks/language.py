@@ -6,9 +6,9 @@ Command: python benchmarks/language.py [--mechanisms softmax linear gated-delta]
 
 The network is that of nanoGPT: 4 layers, 4 heads, GELU, learned positions, embeddings shared with the output, no
 biases, no dropout. `tiny` has width 64, and 32 sequences of 24 symbols. `small` is nanoGPT's recipe for a CPU: width
-128, 12 sequences of 64. `wide` has width 256, and 8 sequences of 256; `long` width 128, and 4 of 512; `words` width 512,
-and 8 of 128. There are 100 symbols, and 8,000 in `words`. One step is the loss, the gradients, their norm clipped at 1,
-and AdamW; float32. Ours is the step that `attnlab run` makes, 8 steps per dispatch. Torch's is written as its
+128, 12 sequences of 64. `wide` has width 256, and 8 sequences of 256; `long` width 128, and 4 of 512; `words` width
+512, and 8 of 128. There are 100 symbols, and 8,000 in `words`. One step is the loss, the gradients, their norm clipped
+at 1, and AdamW; float32. Ours is the step that `attnlab run` makes, 8 steps per dispatch. Torch's is written as its
 documentation has it, with `scaled_dot_product_attention`. `--repeat` turns of 8 steps each alternate.
 
 Expected: missed. On two cores of an EPYC cloud machine, jax 0.10.2, torch 2.13, `--repeat 7`, 65 symbols, in ms per
