@@ -13,8 +13,8 @@ parameters as ours; otherwise the script stops. One step is the loss, the gradie
 float32. Ours is the step that `attnlab run` makes, 8 steps per dispatch; theirs is one compiled step with donated
 buffers. `--repeat` turns of 8 steps each alternate.
 
-Expected: kept. On two quiet cores of an EPYC cloud machine, jax 0.11.2, flax 0.12.12, jax-linear-attention 0.1.0, in ms
-per step (quartiles), and how many times as long theirs takes:
+Expected: kept. On two quiet cores of an Intel Xeon cloud machine, jax 0.11.2, flax 0.12.12, jax-linear-attention 0.1.0,
+in ms per step (quartiles), and how many times as long theirs takes:
 
 | size | network | ours | theirs | times |
 |---|---|---|---|---|
@@ -27,7 +27,7 @@ per step (quartiles), and how many times as long theirs takes:
 | wide | jax-linear-attention | 290.0 (283.3 to 292.8) | 496.7 (482.4 to 509.0) | 1.72 (1.70 to 1.73) |
 | words | jax-linear-attention | 594.0 (584.5 to 597.6) | 807.5 (802.3 to 813.6) | 1.36 (1.36 to 1.38) |
 
-The losses that the script prints differ, because each network draws its own initial values.
+`long` is not measured yet. The losses that the script prints differ, because each network draws its own initial values.
 """
 
 from importlib import import_module
