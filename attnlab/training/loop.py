@@ -40,7 +40,7 @@ class Fitted:
     seconds: float
     """The total training time in seconds, without the time between an interruption and the restart."""
     compile_seconds: float
-    """The time of all compilations in seconds."""
+    """The time that was spent on compiling programs, or on waiting for them, in seconds."""
     seconds_per_step: float | None
     """The median time of a step in seconds, without compilation. None if no step was made."""
     memory_bytes: int | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -11,9 +12,10 @@ from functools import cached_property, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.stages import Compiled
+from jax.stages import Compiled, Lowered
 from jaxtyping import PyTree
 
+from attnlab.system.background import Background
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
@@ -46,12 +48,17 @@ class Trainer:
     """Called as `announce(what)` before each compilation."""
     announced: Callable[[str, float], None] = lambda what, seconds: None
     """Called as `announced(what, seconds)` after each compilation."""
+    lowered: Callable[[], None] = lambda: None
+    """Called when the training program has been traced, before it is compiled. Compilation leaves Python's lock to
+    other threads, which tracing does not."""
     devices: Sequence[jax.Device] | None = None
     """The devices to compute on. None uses all devices."""
     compiled: dict[tuple, Compiled] = field(default_factory=dict)
     """The compiled programs by (name, shapes)."""
+    ahead: dict[tuple, Future[Compiled]] = field(default_factory=dict)
+    """The programs that are compiled in the background, by (name, shapes)."""
     compile_seconds: float = 0.0
-    """The total time of all compilations so far, in seconds."""
+    """The total time that was spent on compiling programs, or on waiting for them, so far, in seconds."""
     memory_bytes: int | None = None
     """The peak memory of a training dispatch in bytes, as estimated by the compiler. None before the first dispatch."""
 
@@ -121,20 +128,41 @@ class Trainer:
         Raises:
             OutOfMemoryError: If the program does not fit into memory.
         """
-        batches, compiler = steps.batches, partial(jax.jit, donate_argnums=0)
+        batches = steps.batches
         with readable_memory_errors(self.train, "training"):
             if self.sharding is not None:
                 state, batches = jax.device_put((state, batches), (self.sharding.lanes, self.sharding.batches))
-                compiler = partial(compiler, out_shardings=(self.sharding.lanes, self.sharding.replicated))
-            arguments = state, batches, steps.kind, np.int32(count)
-            if (key := _key("train", batches)) not in self.compiled:
-                advance = _advance(self.problem.loss, self.train, steps.shapes)
-                with self._compiling("train", batches):
-                    self.compiled[key] = compiler(advance).lower(*arguments).compile()
-                # Only here: the analysis takes a tenth of a second, as long as a step of a small model.
-                self.memory_bytes = max(self.memory_bytes or 0, _peak(self.compiled[key]))
-            state, metrics = self.compiled[key](*arguments)
+            is_new = _key("train", batches) not in self.compiled
+            program = self._program("train", batches, lambda: self._lower_train(state, steps._replace(batches=batches)))
+            if is_new:  # the analysis takes a tenth of a second, as long as a step of a small model
+                self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
+            state, metrics = program(state, batches, steps.kind, np.int32(count))
             return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
+
+    def compile_ahead(self, background: Background, training: bool, limit: int | None = 512) -> None:
+        """Compiles programs in the background, before they are needed.
+
+        Nothing is compiled ahead if the lanes are divided among several devices.
+
+        Args:
+            background: The thread that compiles.
+            training: Whether to compile the training step, in addition to the answers to the validation data.
+            limit: The number of validation examples. None is all.
+        """
+        if self.sharding is not None:
+            return
+        if training:
+            steps, _ = self.batches(0, self.train.steps)
+            lower = lambda: self._lower_train(jax.eval_shape(self.start), steps)
+            self._compile_in(background, "train", steps.batches, lower)
+        for batch in self.problem.eval_batches("valid", limit):
+            lower = lambda batch=batch: jax.jit(self._answer()).lower(jax.eval_shape(self.start).model, batch)
+            self._compile_in(background, "answer", batch, lower)
+
+    def _compile_in(self, background: Background, what: str, batches: PyTree, lower: Callable[[], Lowered]) -> None:
+        """Compiles a program in the background, unless it is compiled already."""
+        if (key := _key(what, batches)) not in self.compiled | self.ahead:
+            self.ahead[key] = background.submit(lambda: lower().compile())
 
     def evaluate(
         self, model: PyTree, part: str, limit: int | None = None, decoder: object = None
@@ -171,21 +199,50 @@ class Trainer:
         Returns:
             For each lane, a list with one answer for each batch.
         """
-        answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
         with readable_memory_errors(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
-                found = self._evaluate(what, jax.vmap(answer, (0, None)), model, batch)
+                found = self._evaluate(what, self._answer(decoder), model, batch)
                 answers.append(jax.tree.map(np.asarray, found))
         lanes = range(len(self.train.lanes))
         return [[jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers] for n in lanes]
 
+    def _answer(self, decoder: object = None) -> Callable:
+        """Returns a function that gives the answers of every lane's model to a batch."""
+        answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
+        return jax.vmap(answer, (0, None))
+
     def _evaluate(self, what: str, function: Callable, model: PyTree, batch: PyTree) -> PyTree:
         """Returns the result of `function(model, batch)`, which is compiled once for each name and shape of a batch."""
-        if (key := _key(what, batch)) not in self.compiled:
-            with self._compiling(what, batch):
-                self.compiled[key] = jax.jit(function).lower(model, batch).compile()
-        return self.compiled[key](model, batch)
+        return self._program(what, batch, lambda: jax.jit(function).lower(model, batch))(model, batch)
+
+    def _program(self, what: str, batches: PyTree, lower: Callable[[], Lowered]) -> Compiled:
+        """Returns a compiled program. It is lowered and compiled if it neither is yet nor was in the background."""
+        if (key := _key(what, batches)) in self.compiled:
+            return self.compiled[key]
+        future = self.ahead.pop(key, None)
+        if future is not None and what == "train":
+            self.lowered()
+        program = _result(future) if future is not None and future.done() else None
+        if program is None:
+            with self._compiling(what, batches):
+                program = _result(future) or self._compile(what, lower)
+        self.compiled[key] = program
+        return program
+
+    def _compile(self, what: str, lower: Callable[[], Lowered]) -> Compiled:
+        lowered = lower()
+        if what == "train":
+            self.lowered()
+        return lowered.compile()
+
+    def _lower_train(self, state: lane.State, steps: Steps) -> Lowered:
+        """Traces the training program of a state, or of its shapes."""
+        compiler = partial(jax.jit, donate_argnums=0)
+        if self.sharding is not None:
+            compiler = partial(compiler, out_shardings=(self.sharding.lanes, self.sharding.replicated))
+        advance = _advance(self.problem.loss, self.train, steps.shapes)
+        return compiler(advance).lower(state, steps.batches, steps.kind, np.int32(0))
 
     @contextmanager
     def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:
@@ -197,6 +254,16 @@ class Trainer:
         seconds = time.perf_counter() - began
         self.compile_seconds += seconds
         self.announced(announcement, seconds)
+
+
+def _result(future: Future[Compiled] | None) -> Compiled | None:
+    """Waits for a program. Returns None if it was not compiled. Compiling it again raises the reason."""
+    if future is None:
+        return None
+    try:
+        return future.result()
+    except (Exception, CancelledError):
+        return None
 
 
 def _key(what: str, batches: PyTree) -> tuple:

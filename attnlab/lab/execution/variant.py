@@ -13,9 +13,10 @@ import numpy as np
 
 from attnlab.console.errors import explain
 from attnlab.lab.execution import artifacts
+from attnlab.lab.execution.ahead import Ahead
 from attnlab.lab.execution.artifacts import attempt, draw, draw_again, examined
 from attnlab.lab.execution.result import rates_are_tied, result
-from attnlab.lab.planning.ledger import Costs, costs
+from attnlab.lab.planning.ledger import Costs
 from attnlab.lab.planning.plan import Plan, steps_after
 from attnlab.lab.results.stalled import stalled
 from attnlab.lab.results.tested import model_line
@@ -53,21 +54,26 @@ def run_in_order(
     Returns:
         The first error, or None. The frames of its traceback are cleared, so that the arrays of its variant are freed.
     """
-    first = None
-    for plan in plans:
-        if plan.done is not None and not plan.folder.artifacts_pending.exists():
-            continue
-        try:
-            with set_location(partial(_reached, plan)), reserved(shared, plan):
-                run_variant(plan, plans, command, progress, workers)
-        except Exception as error:
-            if workers > 1 and isinstance(error, LockedError):
+    first, ahead = None, Ahead(plans if workers == 1 else (), progress)
+    try:
+        for plan in plans:
+            if plan.done is not None and not plan.folder.artifacts_pending.exists():
                 continue
-            if len(plans) > 1:
-                progress.failed(plan.variant, explain(error)[0].removeprefix("attnlab: error: "))
-                vars(error)["variant"] = plan.variant  # tells the command line not to print the reason again
-            traceback.clear_frames(error.__traceback__)
-            first = first or error
+            try:
+                with set_location(partial(_reached, plan)), reserved(shared, plan):
+                    run_variant(plan, plans, command, progress, ahead, workers)
+            except Exception as error:
+                if workers > 1 and isinstance(error, LockedError):
+                    continue
+                if len(plans) > 1:
+                    progress.failed(plan.variant, explain(error)[0].removeprefix("attnlab: error: "))
+                    vars(error)["variant"] = plan.variant  # tells the command line not to print the reason again
+                traceback.clear_frames(error.__traceback__)
+                first = first or error
+    except BaseException:
+        ahead.close(wait=False)
+        raise
+    ahead.close()
     return first
 
 
@@ -101,7 +107,9 @@ def reserved(shared: Path | None, plan: Plan) -> Iterator[None]:
             raise
 
 
-def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Progress, workers: int = 1) -> dict:
+def run_variant(
+    plan: Plan, plans: Sequence[Plan], command: str, progress: Progress, ahead: Ahead, workers: int = 1
+) -> dict:
     """Train one variant from its last checkpoint to its result.
 
     Args:
@@ -109,6 +117,7 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Progr
         plans: the plans of all variants, for the estimate of the time left.
         command: the command line that is recorded in the run.
         progress: the `Progress` listener.
+        ahead: creates the trainer, and computes in the background what is needed next.
         workers: the number of processes that share the variants, for the same estimate.
 
     Returns:
@@ -129,10 +138,7 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Progr
                 draw_again(plan, done, progress.note)
             return done
         write_description(plan, command)
-        trainer = Trainer(
-            lambda key: plan.experiment.model.create(key, plan.problem.shape), plan.problem, train,
-            announce=progress.compiling, announced=progress.compiled,
-        )  # fmt: skip
+        trainer = ahead.trainer(plan)
         if trainer.sharding is not None:
             progress.note(f"{plan.variant}: {trainer.sharding}")
         keep = Keep(train.keep_last, train.keep_best, train.keep_every)
@@ -141,7 +147,7 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Progr
         progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
         begin = partial(resume, folder, progress)
         fitted = fit(trainer, checkpoints, partial(_record, held, folder), begin, progress)
-        answers, found = _examined(plan, trainer, fitted, progress.note)
+        answers, found = _examined(plan, trainer, fitted, ahead, progress.note)
         held()
         # Write the result before the artifacts, so that a failure in drawing cannot lose it.
         artifacts.begin(folder)
@@ -208,7 +214,9 @@ def resume(folder: RunFolder, progress: Progress, step: int) -> None:
             progress.note(f"continues from step {step} with {changes}; the result is no longer bit-identical")
 
 
-def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str], None]) -> tuple[list, dict]:
+def _examined(
+    plan: Plan, trainer: Trainer, fitted: Fitted, ahead: Ahead, note: Callable[[str], None]
+) -> tuple[list, dict]:
     """Evaluate all lanes on test. Returns their answers and the result."""
     experiment, problem = plan.experiment, plan.problem
     valid = trainer.evaluate(fitted.model, "valid", 512) if len(experiment.train.rates) > 1 else None
@@ -224,7 +232,7 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     if tested_model(experiment.train) != "last":
         last = trainer.evaluate(fitted.state.model, "test", limit, experiment.decoder)
     examples = problem.count_scored("test", limit)
-    found = result(experiment, problem, fitted, valid, test, examples, _costs(plan, note), losses, last)
+    found = result(experiment, problem, fitted, valid, test, examples, _costs(plan, ahead, note), losses, last)
     patience = experiment.train.patience
     still = stalled(found, plan.folder.metrics(), patience) if patience and found["stopped"] else []
     for line in (tie(found), model_line(found), *still):
@@ -233,9 +241,9 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     return answers, found
 
 
-def _costs(plan: Plan, note: Callable[[str], None]) -> Costs | dict[str, None]:
+def _costs(plan: Plan, ahead: Ahead, note: Callable[[str], None]) -> Costs | dict[str, None]:
     """Return the costs of the variant, or None for each if they cannot be counted."""
-    count = partial(costs, plan.experiment, plan.problem)
+    count = partial(ahead.costs, plan)
     lost = f"{plan.variant}: the costs cannot be computed"
     counted = attempt(count, lost, "the result is complete", note)
     return counted or {"parameters": None, "flops": None, "state_bytes": None}

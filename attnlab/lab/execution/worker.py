@@ -42,7 +42,7 @@ def work(given: WorkerInput, progress: Progress) -> tuple[str, int] | None:
         next(iter(experiments.values())), name=given["name"], question=given["question"], match=given["match"],
         budget=given["budget"],
     )  # fmt: skip
-    found = plans(study, experiments, Path(given["home"]), {}, quick=given["quick"])
+    found = plans(study, experiments, Path(given["home"]), {}, quick=given["quick"], checked=True)
     failed = run_in_order(found, given["command"], progress, given["workers"], Path(given["shared"]))
     return explain(failed) if failed else None
 

@@ -63,6 +63,7 @@ def plans(
     *,
     quick: bool = False,
     fresh: bool = False,
+    checked: bool = False,
 ) -> list[Plan]:
     """Check every variant and return its plan.
 
@@ -73,6 +74,8 @@ def plans(
         problems: the loaded data, by task. Data of further tasks are added to it.
         quick: whether the runs are previews.
         fresh: whether existing runs are to be replaced.
+        checked: whether the models have been checked already, by the process that started this one. Their traces take
+            most of the time.
 
     Returns:
         The plans, in the order of the variants.
@@ -101,14 +104,12 @@ def plans(
             problems[experiment.task] = experiment.task.load()
         problem = problems[experiment.task]
         done = None if kept is None else _done(folder, kept, problem)
-        # Trace the constructor, so that a model that cannot be built fails here and not in the middle of the study.
-        model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
         if kept is not None and done is None and (folder.path / "checkpoints").is_dir():
             settings.refuse_others(folder.path, environment_of(folder), environment())
         if done is None:
             check_steps(problem, experiment.train, quick)
-            _check_lengths(problem, model, experiment.train)
-        _check_decoder(experiment, problem, model)
+        if not checked:
+            _check_model(experiment, problem, done is None)
         found.append(Plan(study, order, variant, experiment, written, problem, folder, quick, clear, done))
     return found
 
@@ -172,12 +173,22 @@ def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
         )
 
 
-def _check_lengths(problem: TaskData, model: PyTree, train: Train) -> None:
+def _check_model(experiment: Experiment, problem: TaskData, trains: bool) -> None:
+    """Trace the constructor of the model and what it will compute, so that what fails does so before any training."""
+    model = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
+    if trains:
+        _check_lengths(problem, model)
+    _check_decoder(experiment, problem, model)
+
+
+def _check_lengths(problem: TaskData, model: PyTree) -> None:
     """Trace the loss on training batches and the longest test batch, so that a model that cannot take them fails."""
     longest = max(problem.eval_batches("test", 1), key=lambda batch: max(map(np.size, batch.values())))
     batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.pretraining_steps))]
-    for batch in (*batches, longest):
-        jax.eval_shape(partial(problem.loss, key=None), model, batch)
+    shapes = [jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), batch) for batch in (*batches, longest)]
+    for n, batch in enumerate(shapes):
+        if batch not in shapes[:n]:
+            jax.eval_shape(partial(problem.loss, key=None), model, batch)
 
 
 def _check_decoder(experiment: Experiment, problem: TaskData, model: PyTree) -> None:

@@ -209,8 +209,9 @@ def _step(outcome: Outcome) -> Cell:
 
 
 def _training(outcome: Outcome) -> Cell:
-    compiling = _known(outcome, "compile_seconds")
-    return _cost("seconds", duration, "" if compiling is None else f"{duration(compiling)} compiling")(outcome)
+    # Programs that were compiled in the background took no time of the training.
+    compiling = _known(outcome, "compile_seconds") or 0.0
+    return _cost("seconds", duration, f"{duration(compiling)} compiling" if compiling > 0 else "")(outcome)
 
 
 def _cost(field: str, write: Callable[[object], str], note: str = "") -> Callable[[Outcome], Cell]:

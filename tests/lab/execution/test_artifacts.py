@@ -119,7 +119,7 @@ def test_missing_artifacts_without_a_checkpoint_do_not_train_again(tmp_path, mon
 
 
 def test_costs_that_cannot_be_counted_are_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("attnlab.lab.execution.variant.costs", partial(broken, TypeError("no start")))
+    monkeypatch.setattr("attnlab.lab.execution.ahead.costs", partial(broken, TypeError("no start")))
     progress = Noted()
     assert run(STUDY, tmp_path, progress=progress).code == 0
     assert RunFolder(tmp_path / "small" / "base").read("result")["flops"] is None
