@@ -43,7 +43,7 @@ from attnlab.analysis.measure import Program, compiled, quartiles, timed, times_
 from attnlab.bench.calls import with_gradients
 from attnlab.bench.peer_parity import jla
 from attnlab.bench.peer_parity.comparison import PeerFunction
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 
 FORMS = ("ops.chunked.", "ops.rwkv7.rwkv7_chunked", "ops.log_linear.log_linear_simple_gla_chunked", 'impl="chunked"')
 LEAST = {"gated-linear": 4, "kda": 4}
@@ -90,10 +90,10 @@ def main() -> None:
                 flops = {each: program.flops for each, program in programs.items()}
                 results[f"{name}/{T}"] = {"seconds": seconds, "flops": flops}
                 ratios.setdefault(name, []).append(ratio)
-        for name, found in ratios.items():
-            print(claim(f"{name}, {peers[name].function}", found, least=LEAST.get(name, 2)))
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "jax-linear-attention": peers[name].version, "measured": results})
+        claims = [
+            claim(f"{name}, {peers[name].function}", found, least=LEAST.get(name, 2)) for name, found in ratios.items()
+        ]
+    finish(__file__, chosen.save, claims, peer=peers[name].version, measured=results)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ import numpy as np
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, quartiles, timed, times_faster
-from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
+from attnlab.bench.script import claim, claim_growth, finish, options, say
 from attnlab.console.format import duration
 from attnlab.data.io.files import DataError
 from attnlab.data.text.units import Bpe
@@ -144,15 +144,16 @@ def main() -> None:
             print(f"{name}, length {length:>5}: {cost:>8} per symbol; state {states[name][length] / 1e3:,.0f} kB")
 
     ratio = times_faster(seconds["softmax, cached"], seconds["softmax, recomputed"])
-    print(claim("share of symbols that both answer", [float((one == other).mean())], least=0.99))
-    print(claim("recomputing against cached", [ratio], least=10))
-    print(claim_growth("growth of linear's cost per symbol", growth(cells["linear"]), most=0.1))
+    claims = [
+        claim("share of symbols that both answer", [float((one == other).mean())], least=0.99),
+        claim("recomputing against cached", [ratio], least=10),
+        claim_growth("growth of linear's cost per symbol", growth(cells["linear"]), most=0.1),
+    ]
     sizes = states["softmax"]
     if len(sizes) > 1:
         (short, a), (long, b) = min(sizes.items()), max(sizes.items())
         print(f"softmax's cache grows by {(b - a) / (long - short) / 1e3:.2f} kB per symbol")
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "seconds": seconds, "by_length": cells, "state_bytes": states})
+    finish(__file__, chosen.save, claims, seconds=seconds, by_length=cells, state_bytes=states)
 
 
 if __name__ == "__main__":

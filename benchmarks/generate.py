@@ -24,7 +24,7 @@ import numpy as np
 from attnlab.analysis.measure import Program, compiled, quartiles, timed, times_faster
 from attnlab.bench.peer_parity.layers import named_parameters
 from attnlab.bench.peer_parity.transformers_language import PRE, model_weights
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 from attnlab.data.text.vocabulary import RESERVED
 from attnlab.decoding import Beam, Greedy, Sample, Search
 from attnlab.mechanisms import MECHANISMS
@@ -110,7 +110,7 @@ def state_bytes(name: str, written: int) -> int:
 def main() -> None:
     """Measure, print the results and check the claim."""
     chosen = options(__doc__, [], 9, list(MODELS))
-    results, lines = {}, []
+    results, claims = {}, []
     for batch, least in BATCHES.items():
         for kind, search in SEARCHES.items():
             peer = theirs(search, batch)
@@ -122,21 +122,19 @@ def main() -> None:
                     f"{kind}, batch {batch}, {name}: {found.median:,.0f} symbols/s ({found.low:,.0f}–{found.high:,.0f})"
                 )
             ratios = {name: times_faster(seconds[name], seconds["transformers"]) for name in programs}
-            lines += [
+            claims += [
                 claim(f"{kind}, batch {batch}, transformers against {name} ({x.low:.2f} to {x.high:.2f})", [x], least)
                 for name, x in ratios.items()
             ]
             if "softmax" in programs and not isinstance(search, Sample):
                 same = float((programs["softmax"].answer() == peer.answer()).mean())
-                lines.append(claim(f"{kind}, batch {batch}, share of symbols that both write", [same], least=0.99))
+                claims.append(claim(f"{kind}, batch {batch}, share of symbols that both write", [same], least=0.99))
             results[f"{kind}, {batch}"] = {"seconds": seconds, "ratios": {n: vars(x) for n, x in ratios.items()}}
     sizes = {name: {n: state_bytes(name, n) for n in (128, 1024, 8192)} for name in chosen.mechanisms}
     for name, found in sizes.items():
         print(f"{name}: the state has " + ", ".join(f"{x / 1e3:,.0f} kB for {n:,}" for n, x in found.items()))
-    print("\n".join(lines))
-    if chosen.save:
-        versions = {name: import_module(name).__version__ for name in ("torch", "transformers")}
-        keep(__file__, {"machine": facts(), "versions": versions, "measured": results, "state_bytes": sizes})
+    versions = {name: import_module(name).__version__ for name in ("torch", "transformers")}
+    finish(__file__, chosen.save, claims, versions=versions, measured=results, state_bytes=sizes)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import sys
 import time
 from tempfile import TemporaryDirectory
 
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 from attnlab.console.format import duration
 
 SEEDS = range(8)
@@ -60,9 +60,8 @@ def main() -> None:
                 say(f"{name}: one after the other {duration(sum(alone))}, {sum(alone) / together:.2f} times as long")
                 found[name].append({"together": together, "alone": sum(alone)})
     ratios = [one["alone"] / one["together"] for each in found.values() for one in each]
-    print(claim("eight seeds together against one after the other", ratios, least=2.0))
-    if asked.save:
-        keep(__file__, {"found": found, **facts()})
+    claims = [claim("eight seeds together against one after the other", ratios, least=2.0)]
+    finish(__file__, asked.save, claims, found=found)
 
 
 if __name__ == "__main__":

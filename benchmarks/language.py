@@ -39,7 +39,7 @@ import numpy as np
 from shared.language_steps import BETAS, CLIP, DECAY, RATE, SIZES, Size, language_steps, random_symbols
 
 from attnlab.analysis.measure import Program, quartiles, timed, times_faster
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Language
 from attnlab.modules.position import Learned
@@ -135,7 +135,7 @@ def torchs(size: Size, compiled: bool) -> Program:
 def main() -> None:
     """Measure, print the results and check the claim."""
     chosen = options(__doc__, [], 9, ["softmax", "linear", "gated-delta"], list(SIZES))
-    results = {}
+    results, claims = {}, []
     for name in chosen.sizes:
         size = SIZES[name]
         programs = {mechanism: ours(size, mechanism) for mechanism in chosen.mechanisms}
@@ -150,11 +150,10 @@ def main() -> None:
             for mechanism in programs:
                 ratio = times_faster(seconds[mechanism], seconds[peer])
                 words = f"{name}, {peer} takes {ratio.median:.2f} times as long as {mechanism}"
-                print(claim(f"{words} ({ratio.low:.2f} to {ratio.high:.2f})", [ratio], least=least))
+                claims.append(claim(f"{words} ({ratio.low:.2f} to {ratio.high:.2f})", [ratio], least=least))
                 ratios[f"{peer}/{mechanism}"] = vars(ratio)
         results[name] = {"size": vars(size), "seconds": seconds, "ratios": ratios}
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "torch": import_module("torch").__version__, "measured": results})
+    finish(__file__, chosen.save, claims, torch=import_module("torch").__version__, measured=results)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ from shared.language_steps import BETAS, CLIP, DECAY, RATE, SIZES, Size, languag
 
 from attnlab.analysis.cost import parameters
 from attnlab.analysis.measure import Program, quartiles, timed, times_faster
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 from attnlab.models import Language
 from attnlab.modules.position import Learned, Rotary
 from attnlab.tasks.base.shapes import Tokens
@@ -194,6 +194,7 @@ def main() -> None:
     known = [peer for peer in PEERS if peer == "flax" or find_spec("jla")]
     chosen = options(__doc__, [], 9, sizes=list(SIZES))
     results: dict[str, Any] = {}
+    claims = []
     with jax.numpy_rank_promotion("allow"):
         for name in chosen.sizes:
             size = SIZES[name]
@@ -210,10 +211,9 @@ def main() -> None:
                 say(f"{name}, {peer}: loss after the same steps: {losses}")
                 ratio = times_faster(seconds["ours"], seconds[peer])
                 words = f"{name}, {peer} takes {ratio.median:.2f} times as long ({ratio.low:.2f} to {ratio.high:.2f})"
-                print(claim(words, [ratio], least=1.2))
+                claims.append(claim(words, [ratio], least=1.2))
                 results[name][peer] = {"seconds": seconds, "ratio": vars(ratio)}
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "measured": results})
+    finish(__file__, chosen.save, claims, measured=results)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.analysis.measure import Program, compiled, quartiles, timed
-from attnlab.bench.script import facts, keep, options, say
+from attnlab.bench.script import finish, options, say
 from attnlab.console.format import duration
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models.language import Language
@@ -93,8 +93,7 @@ def main() -> None:
         found = quartiles(values)
         low, high = duration(found.low), duration(found.high)
         print(f"{name:<20} {duration(found.median):>8} ({low} to {high}); published {PUBLISHED[name]} s")
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "length": length, "seconds": seconds, "published": PUBLISHED})
+    finish(__file__, chosen.save, [], length=length, seconds=seconds, published=PUBLISHED)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from dataclasses import asdict
 from attnlab.bench.calls import BOTH, MASKS
 from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import relative_table, side_by_side
-from attnlab.bench.script import facts, keep, options, say
+from attnlab.bench.script import finish, options, say
 from attnlab.console.tables import print_table
 from attnlab.mechanisms import MECHANISMS
 
@@ -54,8 +54,7 @@ def main() -> None:
         if cells := [each for each in found if each.name == name]:
             last = max(cells, key=lambda each: each.T)
             print(f"{name:<10} {1 / last.times.median:5.1f} times faster at T={last.T}; published {published} at 4,096")
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "relative_to": "softmax", "measured": [asdict(each) for each in found]})
+    finish(__file__, chosen.save, [], relative_to="softmax", measured=[asdict(each) for each in found])
 
 
 if __name__ == "__main__":

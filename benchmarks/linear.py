@@ -20,11 +20,13 @@ were measured; six times faster would be 23. Tried on the bare product, in two r
 at once 95 and 97, eight 107, all of a sequence at once 150, chunks of 128 120, one head after another 111.
 """
 
+from dataclasses import asdict
+
 from attnlab.analysis.growth import growth
 from attnlab.bench.calls import BOTH
 from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import relative_table, side_by_side
-from attnlab.bench.script import claim, claim_growth, options, run, say
+from attnlab.bench.script import claim, claim_growth, finish, options, run, say
 from attnlab.console.tables import print_table
 from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.ops.feature import FEATURES
@@ -38,22 +40,24 @@ def main() -> None:
     chosen = options(__doc__, [1024, 2048, 4096, 8192, 16384], 7)
     linear = {"linear": MECHANISMS["linear"], "product": PRODUCT}
     plan = BenchConfig(linear, chosen.lengths, masks=("causal",), repeat=chosen.repeat, peers=True)
-    found = run(__file__, plan, chosen.save)
+    found, record = run(__file__, plan, chosen.save)
 
     kin = {"linear": linear["linear"]} | {name: MECHANISMS[name] for name in KIN if name in MECHANISMS}
     plan = BenchConfig(kin, [T for T in chosen.lengths if T <= 4096], masks=("causal",), repeat=chosen.repeat)
     beside = side_by_side(plan, "linear", BOTH, say)
     print_table(relative_table(beside, "linear", BOTH))
 
-    both = [each for each in found if each.which == BOTH]
+    both, claims = [each for each in found if each.which == BOTH], []
     for name in linear:
         cells = [each for each in both if each.name == name]
         for peer in dict.fromkeys(peer for each in cells for peer in each.peers):
-            print(claim(f"{peer}, {BOTH}", [each.peers[peer].times for each in cells if peer in each.peers], least=6))
+            times = [each.peers[peer].times for each in cells if peer in each.peers]
+            claims.append(claim(f"{peer}, {BOTH}", times, least=6))
         fit = growth({each.T: each.seconds for each in cells})
-        print(claim_growth(f"growth of {name}", fit, most=1.1))
+        claims.append(claim_growth(f"growth of {name}", fit, most=1.1))
     for name in list(kin)[1:]:
-        print(claim(f"{name} against linear", [each.times for each in beside if each.name == name], most=4))
+        claims.append(claim(f"{name} against linear", [each.times for each in beside if each.name == name], most=4))
+    finish(__file__, chosen.save, claims, **record, relative=[asdict(each) for each in beside])
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ from dataclasses import asdict, replace
 from attnlab.analysis.growth import Growth, growth
 from attnlab.analysis.measure import Program, quartiles, timed, times_faster
 from attnlab.bench.relative import Relative, relative_table
-from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
+from attnlab.bench.script import claim, claim_growth, finish, options, say
 from attnlab.bench.steps import steps
 from attnlab.console.tables import print_table
 from attnlab.lab.planning.ledger import Ledger
@@ -119,15 +119,17 @@ def main() -> None:
         fits[name] = grown(alone[name] | {2 * longest: compiled(2 * longest, [name])[name]}, 3 * chosen.repeat)
         say(f"{name}: growth measured up to T={2 * longest}")
     last = {each.name: each for each in found if longest == each.T}
+    claims = []
     for name in claimed:
-        print(claim(f"steps a second, {name} against softmax at {longest}", [1 / last[name].times.median], least=3.0))
+        rate = 1 / last[name].times.median
+        claims.append(claim(f"steps a second, {name} against softmax at {longest}", [rate], least=3.0))
         memory = last[name].memory
         if memory is not None:
-            print(claim(f"memory, {name} against softmax at {longest}", [memory], most=0.25))
-        print(claim_growth(f"growth of {name} with T", fits[name], most=1.3))
-    if chosen.save:
-        told = {"machine": facts(), "relative_to": "softmax", "measured": [asdict(each) for each in found]}
-        keep(__file__, told | {"growth": {name: fit and asdict(fit) for name, fit in fits.items()}})
+            claims.append(claim(f"memory, {name} against softmax at {longest}", [memory], most=0.25))
+        claims.append(claim_growth(f"growth of {name} with T", fits[name], most=1.3))
+    grown_as = {name: fit and asdict(fit) for name, fit in fits.items()}
+    measured = [asdict(each) for each in found]
+    finish(__file__, chosen.save, claims, relative_to="softmax", measured=measured, growth=grown_as)
 
 
 if __name__ == "__main__":

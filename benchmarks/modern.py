@@ -42,7 +42,7 @@ from attnlab.analysis.measure import timed, times_faster
 from attnlab.bench.calls import BOTH
 from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import Relative, relative_table, side_by_side
-from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
+from attnlab.bench.script import Claim, claim, claim_growth, finish, options, say
 from attnlab.bench.steps import steps
 from attnlab.console.tables import print_table
 from attnlab.mechanisms import MECHANISMS, Forgetting, Softmax, StickBreaking
@@ -63,7 +63,7 @@ BLOCKS = {
 }
 
 
-def linear(lengths: list[int], repeat: int) -> tuple[list[str], list[Relative]]:
+def linear(lengths: list[int], repeat: int) -> tuple[list[Claim], list[Relative]]:
     """Compare the training pass of linear mechanisms with that of plain linear attention.
 
     Returns:
@@ -80,19 +80,20 @@ def linear(lengths: list[int], repeat: int) -> tuple[list[str], list[Relative]]:
     return lines, found
 
 
-def blocks(lengths: list[int], repeat: int) -> tuple[list[str], list[Relative]]:
+def blocks(lengths: list[int], repeat: int) -> tuple[list[Claim], list[Relative]]:
     """Compare softmax by blocks with gates, sinks and sticks. Returns the claims and the measurements."""
     found = side_by_side(BenchConfig(BLOCKS, lengths, masks=("causal",), repeat=repeat), "softmax", BOTH, say)
     print_table(relative_table(found, "softmax", BOTH))
     table = {each.T: each.memory for each in found if each.name == "softmax"}
-    lines = [f"–      lengths {', '.join(map(str, table))}: memory is relative to that of blockwise softmax"]
+    print(f"lengths {', '.join(map(str, table))}: memory is relative to that of blockwise softmax")
+    lines = []
     for name in BLOCKS:
         cells = [each for each in found if each.name == name]
         lines.append(claim(f"memory of {name} by blocks", [each.memory for each in cells if each.memory], most=2))
     return lines, found
 
 
-def hybrids(repeat: int) -> tuple[list[str], dict[str, list[float]]]:
+def hybrids(repeat: int) -> tuple[list[Claim], dict[str, list[float]]]:
     """Compare the training step of a hybrid with the steps of its parts. Returns the claims and the seconds."""
     task = Recall(vocabulary=64, pairs=64, queries=64)
     softmax, delta = MECHANISMS["softmax"], MECHANISMS["gated-delta"]
@@ -114,11 +115,9 @@ def main() -> None:
     more, by_blocks = blocks([T for T in chosen.lengths if T <= 4096], min(chosen.repeat, 5))
     last, seconds = hybrids(chosen.repeat)
     claims += more + last
-    print("\n".join(claims))
-    if chosen.save:
-        relative = {"linear": plain, "softmax by blocks": by_blocks}
-        measured = {base: [asdict(each) for each in found] for base, found in relative.items()}
-        keep(__file__, {"machine": facts(), "claims": claims, "relative to": measured, "hybrid": seconds})
+    relative = {"linear": plain, "softmax by blocks": by_blocks}
+    measured = {base: [asdict(each) for each in found] for base, found in relative.items()}
+    finish(__file__, chosen.save, claims, relative_to=measured, hybrid=seconds)
 
 
 if __name__ == "__main__":

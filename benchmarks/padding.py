@@ -14,7 +14,7 @@ Expected: counted, the same on every machine and in both directions: 70.3% of pa
 
 from dataclasses import replace
 
-from attnlab.bench.script import claim, keep, options
+from attnlab.bench.script import claim, finish, options
 from attnlab.data.text.units import Bpe
 from attnlab.tasks.text.translation import Multi30k
 
@@ -32,9 +32,8 @@ def main() -> None:
         told = ", ".join(f"{share:.1%} in {count}" for count, share in shares.items())
         print(f"{source} to {target}: padding {told} {'length' if list(shares)[-1] == 1 else 'lengths'}")
     most = max(chosen.lengths)
-    print(claim(f"padding in {most} lengths", [shares[most] for shares in found.values()], most=MOST))
-    if chosen.save:
-        keep(__file__, {"padding": found})
+    claims = [claim(f"padding in {most} lengths", [shares[most] for shares in found.values()], most=MOST)]
+    finish(__file__, chosen.save, claims, padding=found)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, quartiles, timed
-from attnlab.bench.script import claim_growth, facts, keep, options, say
+from attnlab.bench.script import claim_growth, finish, options, say
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.study.load import load_study
@@ -87,15 +87,12 @@ def main() -> None:
     for name in others:
         ratio = cost(name, "training") / cost("attention", "training")
         print(f"training at {longest}: {name} takes {ratio:.2f} times as long per token as attention")
-    for name in others:
-        print(claim_growth(f"growth of {name}'s cost per token in decoding", growth(cells[name]["decoding"]), most=0.1))
-    print(
-        claim_growth(
-            "growth of attention's cost per token in decoding", growth(cells["attention"]["decoding"]), least=0.3
-        )
-    )
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "seconds_a_token": cells})
+    growths = {name: growth(found["decoding"]) for name, found in cells.items()}
+    claims = [
+        claim_growth(f"growth of {name}'s cost per token in decoding", growths[name], most=0.1) for name in others
+    ]
+    claims.append(claim_growth("growth of attention's cost per token in decoding", growths["attention"], least=0.3))
+    finish(__file__, chosen.save, claims, seconds_a_token=cells)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from attnlab.analysis.measure import quartiles
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 from attnlab.lab.study.load import load_study
 from attnlab.training import manifest
 from attnlab.training.checkpoints import Checkpoints, size
@@ -73,10 +73,11 @@ def main() -> None:
     asked = options(__doc__, [500], 3)
     shares = [share for steps in asked.lengths for share in training(steps, asked.repeat)]
     seconds = verifying(asked.repeat)
-    print(claim("percent of the training time of dates spent saving", [100 * share for share in shares], most=3))
-    print(claim("seconds to verify 500 MB", seconds, most=1))
-    if asked.save:
-        keep(__file__, {"shares": shares, "seconds": seconds, **facts()})
+    claims = [
+        claim("percent of the training time of dates spent saving", [100 * share for share in shares], most=3),
+        claim("seconds to verify 500 MB", seconds, most=1),
+    ]
+    finish(__file__, asked.save, claims, shares=shares, seconds=seconds)
 
 
 if __name__ == "__main__":

@@ -27,14 +27,14 @@ gradients, 0.91 at least full and forwards; jax.nn 1.76 to 5.40 times; memory gr
 
 from attnlab.bench.calls import MASKS, PASSES
 from attnlab.bench.measuring import BenchConfig, Measured, growths
-from attnlab.bench.script import claim, options, run
+from attnlab.bench.script import Claim, claim, finish, options, run
 from attnlab.mechanisms import MECHANISMS
 
 LEAST = {("torch", "causal"): 1.3, ("torch", "full"): 1.15, ("jax.nn", "causal"): 4.0, ("jax.nn", "full"): 4.0}
 
 
-def claims(found: list[Measured]) -> list[str]:
-    """Return a line for each part of the claim."""
+def claims(found: list[Measured]) -> list[Claim]:
+    """Return the parts of the claim."""
     lines = []
     for (peer, mask), least in LEAST.items():
         for which in PASSES:
@@ -50,7 +50,8 @@ def main() -> None:
     chosen = options(__doc__, [512, 1024, 2048, 4096, 8192], 9)
     name = "softmax-blockwise"
     plan = BenchConfig({name: MECHANISMS[name]}, chosen.lengths, masks=MASKS, repeat=chosen.repeat, peers=True)
-    print("\n".join(claims(run(__file__, plan, chosen.save))))
+    found, record = run(__file__, plan, chosen.save)
+    finish(__file__, chosen.save, claims(found), **record)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import numpy as np
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, quartiles, timed
-from attnlab.bench.script import claim_growth, facts, keep, options, say
+from attnlab.bench.script import claim_growth, finish, options, say
 from attnlab.bench.table import grows
 from attnlab.console.format import duration
 from attnlab.mechanisms import Mechanism, Softmax
@@ -78,11 +78,13 @@ def main() -> None:
     room = {name: growth({T: [x] for T, x in values.items() if x}, every) for name, values in memory.items()}
     for name in MECHANISMS:
         print(f"{name:<14} seconds grow as T^{grows(exponents[name])}, memory as T^{grows(room[name])}")
-    for what, found in (("seconds", exponents), ("memory", room)):
-        for name in NARROW:
-            print(claim_growth(f"growth of the {what} of {name}", found[name], most=MOST))
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "seconds": seconds, "memory": memory})
+    kinds = {"seconds": exponents, "memory": room}
+    claims = [
+        claim_growth(f"growth of the {what} of {name}", found[name], most=MOST)
+        for what, found in kinds.items()
+        for name in NARROW
+    ]
+    finish(__file__, chosen.save, claims, seconds=seconds, memory=memory)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ import jax
 import numpy as np
 
 from attnlab.analysis.measure import Program, quartiles, timed, times_faster
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 from attnlab.models import Transformer
 from attnlab.tasks.base.shapes import Pairs
 from attnlab.tasks.text.transduction import PairData
@@ -161,7 +161,7 @@ def torchs(size: Size, compiled: bool) -> Program:
 def main() -> None:
     """Measure, print the results and check the claim."""
     chosen = options(__doc__, [], 7, sizes=list(SIZES))
-    results = {}
+    results, claims = {}, []
     for name in chosen.sizes:
         size = SIZES[name]
         peers = {"torch": torchs(size, False), "compiled torch": torchs(size, True)}
@@ -176,10 +176,9 @@ def main() -> None:
         ratios = {peer: times_faster(seconds["ours"], seconds[peer]) for peer in peers}
         for (peer, ratio), least in zip(ratios.items(), (1.5, 1.2), strict=True):
             words = f"{name}, {peer} takes {ratio.median:.2f} times as long ({ratio.low:.2f} to {ratio.high:.2f})"
-            print(claim(words, [ratio], least=least))
+            claims.append(claim(words, [ratio], least=least))
         results[name] = {"size": vars(size), "seconds": seconds, "ratios": {n: vars(x) for n, x in ratios.items()}}
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "torch": import_module("torch").__version__, "measured": results})
+    finish(__file__, chosen.save, claims, torch=import_module("torch").__version__, measured=results)
 
 
 if __name__ == "__main__":

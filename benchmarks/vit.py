@@ -26,7 +26,7 @@ import numpy as np
 
 from attnlab.analysis import cost
 from attnlab.analysis.measure import quartiles, timed
-from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, finish, options, say
 from attnlab.bench.steps import steps
 from attnlab.data.images.labelled import Labelled
 from attnlab.models.cnn import CNN
@@ -63,10 +63,8 @@ def main() -> None:
         results[name] = {"parameters": numbers, "seconds": seconds, "epoch": {n: vars(x) for n, x in epochs.items()}}
         if name == "vit":
             fastest = min(epochs.values(), key=lambda epoch: epoch.median)
-            line = claim("vit, seconds an epoch of 60,000 images", [fastest], most=100)
-    print(line)
-    if chosen.save:
-        keep(__file__, {"machine": facts(), "measured": results})
+            claims = [claim("vit, seconds an epoch of 60,000 images", [fastest], most=100)]
+    finish(__file__, chosen.save, claims, measured=results)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from attnlab.analysis.growth import Growth
 from attnlab.analysis.measure import Quartiles, machine
@@ -56,33 +57,43 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def run(script: str, plan: BenchConfig, save: bool) -> list[Measured]:
-    """Measure a plan, print its tables, and optionally save the results.
+def run(script: str, plan: BenchConfig, save: bool) -> tuple[list[Measured], dict[str, object]]:
+    """Measure a plan, print its tables, and optionally draw the results.
 
     Args:
         script: The path of the script, `__file__`.
         plan: What to measure.
-        save: Whether to save JSON and a plot in `results/` next to the script.
+        save: Whether to save a plot in `results/` next to the script.
 
     Returns:
-        The measurements.
+        The measurements, and their record for `finish`.
     """
     here = machine()
     found = list(bench(plan, say))
     for table in tables(found, here):
         print_table(table)
     if save:
-        keep(script, record(plan, found, here))
         draw(found, here, place(script, "png"))
-    return found
+    return found, record(plan, found, here)
 
 
-def keep(script: str, results: dict[str, object]) -> None:
-    """Write results as JSON to the script's folder of results."""
-    write_whole(place(script, "json"), dumps(results, indent=1) + "\n")
+def finish(script: str, save: bool, claims: Sequence[Claim], **results: object) -> None:
+    """Print the claims, and optionally save them with the results and a description of the machine.
+
+    Args:
+        script: The path of the script, `__file__`.
+        save: Whether to write `results/NAME.json` next to the script.
+        claims: The claims of the script.
+        **results: Further results, by name.
+    """
+    for each in claims:
+        print(each)
+    if save:
+        told = {"machine": results.get("machine") or _facts(), "claims": [asdict(each) for each in claims]} | results
+        write_whole(place(script, "json"), dumps(told, indent=1) + "\n")
 
 
-def facts() -> dict[str, object]:
+def _facts() -> dict[str, object]:
     """Describe the machine, with its measured performance and the installed versions."""
     return environment() | {"processor": processor()} | asdict(machine())
 
@@ -92,8 +103,28 @@ def place(script: str, kind: str) -> Path:
     return Path(script).parent / "results" / f"{Path(script).stem}.{kind}"
 
 
-def claim(what: str, values: Sequence[float | Quartiles], least: float | None = None, most: float | None = None) -> str:
-    """Return a line that says whether every value keeps a bound. It shows the value that is nearest to breaking it.
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a benchmark, and whether the measurements keep it. As text it is one line."""
+
+    what: str
+    """What was measured."""
+    measured: str
+    """The measured value that is nearest to breaking the claim, or an empty text if nothing was measured."""
+    expected: str
+    """The bound."""
+    verdict: Literal["kept", "MISSED", "unclear", "–"]
+    """Whether the claim is kept. "–": too little was measured to tell."""
+
+    def __str__(self) -> str:
+        expected = f", expected {self.expected}" if self.expected else ""
+        return f"{self.verdict:<6} {self.what}: {self.measured or 'nothing measured'}{expected}"
+
+
+def claim(
+    what: str, values: Sequence[float | Quartiles], least: float | None = None, most: float | None = None
+) -> Claim:
+    """Return whether every value keeps a bound, with the value that is nearest to breaking it.
 
     Args:
         what: What was measured, with which the line begins.
@@ -101,20 +132,20 @@ def claim(what: str, values: Sequence[float | Quartiles], least: float | None = 
         least: The smallest value that keeps the claim, or None.
         most: The largest value that keeps the claim, or None.
 
-    >>> claim("speed", [1.5, 1.2], least=1.3)
-    'MISSED speed: minimum 1.20, expected at least 1.3'
+    >>> print(claim("speed", [1.5, 1.2], least=1.3))
+    MISSED speed: minimum 1.20, expected at least 1.3
     """
     numbers = [value.median if isinstance(value, Quartiles) else value for value in values]
     if not numbers:
-        return f"–      {what}: nothing measured"
+        return Claim(what, "", "", "–")
     if least is not None:
-        return f"{_kept(min(numbers) >= least)} {what}: minimum {min(numbers):.2f}, expected at least {least}"
+        return Claim(what, f"minimum {min(numbers):.2f}", f"at least {least}", _kept(min(numbers) >= least))
     kept = _kept(most is not None and max(numbers) <= most)
-    return f"{kept} {what}: maximum {max(numbers):.2f}, expected at most {most}"
+    return Claim(what, f"maximum {max(numbers):.2f}", f"at most {most}", kept)
 
 
-def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: float | None = None) -> str:
-    """Return a line that says whether a cost grows as T to a power of at most `most` or at least `least`.
+def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: float | None = None) -> Claim:
+    """Return whether a cost grows as T to a power of at most `most` or at least `least`.
 
     The upper end of the interval is compared with `most`, the lower end with `least`. If the bound lies within the
     interval, the claim is unclear.
@@ -125,19 +156,19 @@ def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: f
         most: The largest power that keeps the claim.
         least: The smallest power that keeps the claim, or None.
 
-    >>> claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3)
-    'kept   growth of linear with T: T^1.05 (1.01–1.10), expected an upper end of at most 1.3'
+    >>> print(claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3))
+    kept   growth of linear with T: T^1.05 (1.01–1.10), expected an upper end of at most 1.3
     """
     if fit is None:
         return claim(what, [])
     if fit.low is None or fit.high is None:
-        return f"–      {what}: T^{grows(fit)}, too few measurements for an interval"
+        return Claim(what, f"T^{grows(fit)}, too few measurements for an interval", "", "–")
     if least is not None:
         kept, broken, expected = fit.low >= least, fit.high < least, f"a lower end of at least {least}"
     else:
         kept, broken, expected = fit.high <= most, fit.low > most, f"an upper end of at most {most}"
-    return f"{_kept(kept) if kept or broken else 'unclear'} {what}: T^{grows(fit)}, expected {expected}"
+    return Claim(what, f"T^{grows(fit)}", expected, _kept(kept) if kept or broken else "unclear")
 
 
-def _kept(good: bool) -> str:
-    return "kept  " if good else "MISSED"
+def _kept(good: bool) -> Literal["kept", "MISSED"]:
+    return "kept" if good else "MISSED"

@@ -1,4 +1,5 @@
 import ast
+import json
 import runpy
 from pathlib import Path
 
@@ -6,32 +7,37 @@ import pytest
 
 from attnlab.analysis.growth import Growth, growth
 from attnlab.analysis.measure import Program, Quartiles
-from attnlab.bench.script import claim, claim_growth, options, place
+from attnlab.bench.script import claim, claim_growth, finish, options, place
 
 SCRIPTS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
 
 
 def test_a_claim_is_checked_by_its_worst_value():
-    assert claim("x", [Quartiles(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: minimum 1.40, expected at least 1.3"
-    assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: maximum 1.20")
-    assert claim("x", [], least=1) == "–      x: nothing measured"
-    assert claim("x", [float("nan")], least=1).startswith("MISSED")
+    kept = claim("x", [Quartiles(1.4, 1.0, 2.0), 1.9], least=1.3)
+    assert str(kept) == "kept   x: minimum 1.40, expected at least 1.3"
+    assert str(claim("x", [0.9, 1.2], most=1.1)).startswith("MISSED x: maximum 1.20")
+    assert str(claim("x", [], least=1)) == "–      x: nothing measured"
+    assert claim("x", [float("nan")], least=1).verdict == "MISSED"
 
 
 def test_growth_is_checked_by_its_interval():
     lengths = (512, 1024, 2048, 4096)
     kept = claim_growth("x", Growth(1.05, 1.01, 1.1, lengths), most=1.3)
-    assert kept == "kept   x: T^1.05 (1.01–1.10), expected an upper end of at most 1.3"
+    assert str(kept) == "kept   x: T^1.05 (1.01–1.10), expected an upper end of at most 1.3"
     # The central value alone would keep it, or break it.
-    assert claim_growth("x", Growth(1.05, 0.75, 1.35, lengths), most=1.3).startswith("unclear x: T^1.05 (0.75–1.35)")
-    assert claim_growth("x", Growth(1.35, 1.25, 1.45, lengths), most=1.3).startswith("unclear x: T^1.35")
-    assert claim_growth("x", Growth(1.45, 1.35, 1.55, lengths), most=1.3).startswith("MISSED x: T^1.45 (1.35–1.55)")
+    for fit, said in (
+        ((1.05, 0.75, 1.35), "unclear x: T^1.05 (0.75–1.35)"),
+        ((1.35, 1.25, 1.45), "unclear x: T^1.35"),
+        ((1.45, 1.35, 1.55), "MISSED x: T^1.45 (1.35–1.55)"),
+    ):
+        assert str(claim_growth("x", Growth(*fit, lengths), most=1.3)).startswith(said)
     for fit, said in (((0.9, 0.8, 1.0), "kept  "), ((0.3, 0.2, 0.4), "unclear"), ((0.1, 0.0, 0.2), "MISSED")):
-        told = claim_growth("x", Growth(*fit, lengths), least=0.3)
+        told = str(claim_growth("x", Growth(*fit, lengths), least=0.3))
         assert told.startswith(f"{said} x: ")
         assert told.endswith("expected a lower end of at least 0.3")
-    assert claim_growth("x", Growth(1.05, None, None, lengths[:2]), most=1.3).startswith("–      x: T^1.05, too few")
-    assert claim_growth("x", None, most=1.3) == "–      x: nothing measured"
+    few = Growth(1.05, None, None, lengths[:2])
+    assert str(claim_growth("x", few, most=1.3)).startswith("–      x: T^1.05, too few")
+    assert str(claim_growth("x", None, most=1.3)) == "–      x: nothing measured"
 
 
 def test_growth_on_long_texts_is_fitted_over_every_length_and_twice_the_longest(monkeypatch, capsys):
@@ -51,7 +57,7 @@ def test_growth_on_long_texts_is_fitted_over_every_length_and_twice_the_longest(
     monkeypatch.setattr("sys.argv", ["long.py", "--mechanisms", "linear", "--lengths", "512", "1024", "2048"])
     long["main"]()
     fit = growth({T: [seconds(T)] * 9 for T in (512, 1024, 2048, 4096)}, largest=4)
-    assert claim_growth("growth of linear with T", fit, most=1.3) in capsys.readouterr().out.splitlines()
+    assert str(claim_growth("growth of linear with T", fit, most=1.3)) in capsys.readouterr().out.splitlines()
 
 
 def test_a_script_measures_all_or_the_requested_mechanisms(monkeypatch, capsys):
@@ -68,8 +74,18 @@ def test_a_script_measures_all_or_the_requested_mechanisms(monkeypatch, capsys):
     assert "invalid choice: 'wind'" in capsys.readouterr().err
 
 
-def test_results_are_written_next_to_the_script():
+def test_results_are_written_next_to_the_script(tmp_path, capsys):
     assert place("benchmarks/softmax.py", "json") == Path("benchmarks/results/softmax.json")
+    claims = [claim("speed", [1.5], least=1.3)]
+    finish(str(tmp_path / "one.py"), False, claims, machine={"cores": 2}, seconds=[0.5])
+    assert not (tmp_path / "results").exists()
+    finish(str(tmp_path / "one.py"), True, claims, machine={"cores": 2}, seconds=[0.5])
+    assert capsys.readouterr().out == 2 * "kept   speed: minimum 1.50, expected at least 1.3\n"
+    assert json.loads((tmp_path / "results" / "one.json").read_text()) == {
+        "machine": {"cores": 2},
+        "claims": [{"what": "speed", "measured": "minimum 1.50", "expected": "at least 1.3", "verdict": "kept"}],
+        "seconds": [0.5],
+    }
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
@@ -85,3 +101,18 @@ def test_every_benchmark_says_its_claim_command_and_what_to_expect(path, monkeyp
     assert ast.unparse(tree.body[-1].test) == "__name__ == '__main__'"
     compile(tree, path.name, "exec")
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": path.stem, "__doc__": document})
+
+
+def test_the_claims_of_all_records_are_one_table(tmp_path):
+    table = runpy.run_path(str(SCRIPTS[0].parent / "shared" / "table.py"))["table"]
+    with pytest.raises(ValueError, match="has no results"):
+        table(tmp_path / "results")
+    machine = {"processor": "Xeon", "cores": 2, "flops": 1.4e11, "jax": "0.10.2"}
+    claims = [claim("speed", [1.5], least=1.3), claim("growth", [])]
+    finish(str(tmp_path / "one.py"), True, claims, machine=machine, torch="2.13.0")
+    lines = table(tmp_path / "results").splitlines()
+    assert lines[2:4] == [
+        "| one | speed | minimum 1.50 | at least 1.3 | kept |",
+        "| one | growth | nothing |  | – |",
+    ]
+    assert lines[-1] == "| one | Xeon, 2 cores, 140 GFLOP/s | jax 0.10.2, torch 2.13.0 |"
