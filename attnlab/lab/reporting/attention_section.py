@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlab.lab.reporting.heatmap import LONGEST, ramp, small
-from attnlab.lab.reporting.layout import section
+from attnlab.lab.reporting.layout import DETAILED, first_of, section
 from attnlab.lab.reporting.map_viewer import map_viewer
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.results.outcome import Outcome
@@ -17,10 +17,12 @@ HEADS = 16  # with more maps they would be too small to read, so only those of t
 
 def attention_section(found: Sequence[Outcome]) -> Markup | None:
     """Show the attention maps of each variant with symbols along the axes, and with sliders if scripts run."""
-    shown = [_map(outcome) for outcome in found if outcome.maps]
-    if not shown:
+    mapped = [outcome for outcome in found if outcome.maps]
+    if not mapped:
         return None
-    longest = max(max(one.layers.shape[2:]) for outcome in found for one in outcome.maps)
+    drawn = mapped[:DETAILED]
+    rest = first_of(len(drawn), len(mapped), "attnlab inspect RUN shows the maps of any run")
+    longest = max(max(one.layers.shape[2:]) for outcome in drawn for one in outcome.maps)
     # The stored part of a longer example does not record the full length, so the note gives no total.
     cut = f" Only the first {LONGEST} positions are drawn." if longest > LONGEST else ""
     note = (
@@ -28,7 +30,7 @@ def attention_section(found: Sequence[Outcome]) -> Markup | None:
         f"the model's own answer.{cut} The large map is the mean over the heads of the last layer until the sliders "
         "are moved. The small maps are the heads, on the first example."
     )
-    return section("Attention maps", tag("p", note, class_="quiet"), ramp(), shown)
+    return section("Attention maps", tag("p", note, class_="quiet"), rest, ramp(), [_map(outcome) for outcome in drawn])
 
 
 def _map(outcome: Outcome) -> Markup:

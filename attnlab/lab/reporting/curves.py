@@ -11,7 +11,9 @@ from attnlab.lab.results.estimates import is_rate
 from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import interval
 
-POINTS = 160  # more points are averaged, because a screen cannot show them
+POINTS = 160  # of a curve. More are averaged, because a screen cannot show them
+ALL_POINTS = 6400  # of all curves of a figure. With more curves, each has fewer points
+FEWEST = 20  # points of a curve, however many curves there are
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,15 @@ class Curve:
         return np.where((least > 0) & (np.array(low) <= 0), least, low), np.array(high)
 
 
-def curve(outcome: Outcome, key: str) -> Curve | None:
+def points_of(count: int) -> int:
+    """Return the largest number of points of each of `count` curves in a figure."""
+    return max(FEWEST, min(POINTS, ALL_POINTS // max(1, count)))
+
+
+def curve(outcome: Outcome, key: str, points: int = POINTS) -> Curve | None:
     """Return the curve of what a finished run recorded under `key` at its chosen learning rate, or None.
+
+    If there are more than `points` steps, neighbouring ones are averaged.
 
     A seed that diverged, or that lacks a value at a step where others have one, is excluded from the mean and the band.
     It is drawn separately up to the step where it diverged, because later records are of a lane that no longer changes.
@@ -60,7 +69,7 @@ def curve(outcome: Outcome, key: str) -> Curve | None:
     whole = {seed: values for seed, values in seeds.items() if len(values) == len(steps) and seed not in ends}
     cut = tuple(_points(values) for seed, values in seeds.items() if values and seed not in whole)
     table = np.array([[values[step] for values in whole.values()] for step in steps])
-    return Curve(outcome.name, outcome.order, *_thin(steps, table.reshape(len(steps), -1)), cut)
+    return Curve(outcome.name, outcome.order, *_thin(steps, table.reshape(len(steps), -1), points), cut)
 
 
 def _by_seed(outcome: Outcome, key: str) -> dict[int, dict[int, float]]:
@@ -83,8 +92,8 @@ def _points(values: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(steps), np.array([values[step] for step in steps])
 
 
-def _thin(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    size = -(-len(steps) // POINTS)
+def _thin(steps: np.ndarray, values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
+    size = -(-len(steps) // points)
     if size < 2:
         return steps, values
     starts = np.arange(0, len(steps), size)

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.console.format import NONE
 from attnlab.console.metric import Metric
-from attnlab.lab.reporting.layout import details, scroll, section
+from attnlab.lab.reporting.layout import DETAILED, details, first_of, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.results.outcome import Outcome
@@ -19,7 +19,9 @@ PAPER = 8  # how many variants fit next to each other on paper
 
 def groups(found: list[Outcome]) -> Markup | None:
     """Show each metric by group, the hardest group first."""
-    finished = [outcome for outcome in found if outcome.result is not None]
+    all_finished = [outcome for outcome in found if outcome.result is not None]
+    finished = all_finished[:DETAILED]
+    rest = first_of(len(finished), len(all_finished), "the file result.json of a run has its metrics by group")
     wholes: dict[str, Metric] = {}
     for outcome in finished:
         for metric in outcome.metrics:
@@ -31,7 +33,7 @@ def groups(found: list[Outcome]) -> Markup | None:
     primaries = {outcome.metric for outcome in finished}
     order = sorted(wholes.values(), key=lambda metric: metric.name not in primaries)
     blocks = [_groups(finished, metric, first=metric.name in primaries or n == 0) for n, metric in enumerate(order)]
-    return section("By group", tag("ul", [_dot(o) for o in finished], class_="legend"), blocks)
+    return section("By group", rest, tag("ul", [_dot(o) for o in finished], class_="legend"), blocks)
 
 
 def _dot(outcome: Outcome) -> Markup:

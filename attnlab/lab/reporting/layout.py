@@ -12,6 +12,9 @@ from attnlab.lab.reporting.style import STYLE
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
+DETAILED = 40  # variants whose details a page shows. The page of more would take megabytes
+
+
 def document(title: str, *parts: Child, script: str = "") -> str:
     """Return a self-contained HTML page of these parts. The policy allows `script` by its hash."""
     body, policy = [tag("main", join(*parts))], _POLICY
@@ -35,6 +38,19 @@ def document(title: str, *parts: Child, script: str = "") -> str:
 def section(heading: str, *children: Child, class_: str | None = None) -> Markup:
     """Return a section of the page with a heading."""
     return tag("section", tag("h2", heading), *children, class_=class_)
+
+
+def first_of(shown: int, count: int, where: str) -> Markup | None:
+    """Return a line that says how many of the variants are shown, or None if all are.
+
+    Args:
+        shown: The number of variants that are shown.
+        count: The number of all variants.
+        where: Where the others are.
+    """
+    if shown == count:
+        return None
+    return tag("p", f"The first {shown} of {count} variants; {where}.", class_="quiet")
 
 
 def scroll(child: Markup, label: str) -> Markup:

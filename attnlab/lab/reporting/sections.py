@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from attnlab.console.metric import Metric
 from attnlab.lab.reporting.curve_svg import learning_curves
-from attnlab.lab.reporting.curves import Curve, curve
+from attnlab.lab.reporting.curves import Curve, curve, points_of
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.matrix import matrices
@@ -130,7 +130,8 @@ def curves(found: list[Outcome]) -> list[tuple[Metric, str, list[Curve]]]:
             ("loss", loss, f"training loss{primary}"),
             (f"valid.{metric.name}", metric, f"{metric.title} on validation"),
         ):
-            some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
+            points = points_of(len(finished))
+            some = [one for one in (curve(outcome, key, points) for outcome in finished) if one is not None]
             drawn += [(shown, words, some)] if some else []
     return drawn
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from attnlab.lab.reporting.curves import POINTS, curve
+from attnlab.lab.reporting.curves import FEWEST, POINTS, curve, points_of
 from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import interval
 
@@ -75,3 +75,13 @@ def test_an_interval_of_positive_values_ends_at_the_smallest():
     # What may be negative keeps its interval.
     mixed = [-0.001, *row]
     assert curve(run([mixed]), "loss").band()[0][0] == interval(mixed)[0]
+
+
+def test_many_curves_have_fewer_points_each():
+    """A page of 300 variants would take megabytes otherwise."""
+    assert [points_of(count) for count in (0, 2, 40, 80, 300, 10_000)] == [POINTS, POINTS, POINTS, 80, 21, FEWEST]
+    found = run([[float(n), float(n)] for n in range(1000)])
+    assert len(curve(found, "loss").steps) <= POINTS
+    few = curve(found, "loss", 25)
+    assert len(few.steps) == 25
+    np.testing.assert_allclose(few.values.mean(), np.arange(1000).mean())
