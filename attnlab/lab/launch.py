@@ -112,7 +112,9 @@ def run(
         with closing(default_progress()) as progress:
             how = {"quick": quick, "fresh": fresh, "workers": workers, "cache": cache, "command": command}
             return run(study, out, progress=progress, **how)
-    if cache and (trouble := compilation_cache.enable()):
+    if not cache:
+        compilation_cache.disable()
+    elif trouble := compilation_cache.enable():
         progress.note(trouble)
     home, found = _prepared(study, out, quick, fresh, workers, progress)
     waiting = [plan for plan in found if plan.done is None]

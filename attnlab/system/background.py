@@ -16,6 +16,8 @@ T = TypeVar("T")
 class Background:
     """A thread that calls functions, one after the other.
 
+    It must be closed, because the process does not end before the thread does.
+
     The settings of jax that a context manager makes, such as `jax.enable_x64`, hold for one thread only. If the thread
     does not have those of the thread that creates it, it cancels every future and calls nothing.
     """
@@ -24,7 +26,7 @@ class Background:
         self._settings = settings.numbers()
         self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name="attnlab-background", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="attnlab-background")
         self._thread.start()
 
     def submit(self, function: Callable[[], T]) -> Future[T]:

@@ -51,6 +51,17 @@ def enable() -> str | None:
     return None
 
 
+def disable() -> None:
+    """Turn the cache off again, if `enable` turned it on. A folder that settings of jax name stays in use."""
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    folder, home = settings.value(jax.config, "jax_compilation_cache_dir", None), cache_folder()
+    if home is not None and folder == str(home / "compiled" / kind()):
+        jax.config.update("jax_compilation_cache_dir", None)
+        compilation_cache.reset_cache()  # jax reads the setting only once
+
+
 def trim(folder: Path, limit: int) -> None:
     """Delete the programs that were read or written least recently, until those left have at most `limit` bytes.
 

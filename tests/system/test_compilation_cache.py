@@ -22,11 +22,25 @@ print(float(jax.jit(lambda x: jnp.tanh(x) @ x)(np.ones((3, 3), np.float32))[0, 0
 """
 
 
-def program(home, **variables):
-    """The lines that the program prints."""
+# The same twice, with the cache on, off and on again: it is found only when it is on.
+OFF_AND_ON = (
+    PROGRAM
+    + """
+for switch in (compilation_cache.disable, compilation_cache.enable):
+    switch()
+    jax.clear_caches()
+    found.clear()
+    jax.jit(lambda x: jnp.tanh(x) @ x)(np.ones((3, 3), np.float32))
+    print(any(found))
+"""
+)
+
+
+def program(home, code=PROGRAM, **variables):
+    """The lines that a program prints."""
     mine = {name: text for name, text in os.environ.items() if "COMPILATION_CACHE" not in name}
     environment = mine | {"XDG_CACHE_HOME": str(home), "PYTHONWARNINGS": "default"} | variables
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.split("\n")[:-1]
 
@@ -46,6 +60,12 @@ def test_a_program_is_compiled_once_and_a_damaged_one_again(tmp_path):
     for entry in entries:
         entry.write_bytes(entry.read_bytes()[:20])
     assert program(tmp_path)[1].split()[0] == first[1].split()[0]
+
+
+def test_it_is_turned_off_and_on_again(tmp_path):
+    assert program(tmp_path, OFF_AND_ON)[2:] == ["False", "True"]
+    settings = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "other"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    assert program(tmp_path, OFF_AND_ON, **settings)[2:] == ["True", "True"]
 
 
 def test_two_processes_fill_it_at_once(tmp_path):

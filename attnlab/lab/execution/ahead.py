@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from functools import partial
 
 import jax
@@ -58,11 +59,14 @@ class Ahead:
         trainer.lowered = lambda: None
         if self._background is None:
             return
-        trainer.compile_ahead(self._background, training=False)
+        # What fails here fails again when it is needed, and is reported then.
+        with suppress(Exception):
+            trainer.compile_ahead(self._background, training=False)
         self._costs[plan.order] = self._background.submit(partial(costs, plan.experiment, plan.problem))
         if (following := self._following(plan)) is not None:
-            self._trainers[following.order] = self._create(following)
-            self._trainers[following.order].compile_ahead(self._background, training=True)
+            trainer = self._trainers[following.order] = self._create(following)
+            with suppress(Exception):
+                trainer.compile_ahead(self._background, training=True)
 
     def _following(self, plan: Plan) -> Plan | None:
         """Return the next variant that is not finished."""

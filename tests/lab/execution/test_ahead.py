@@ -7,6 +7,7 @@ import pytest
 from attnlab.lab import run
 from attnlab.lab.execution import ahead
 from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.training.trainer import Trainer
 from tests.lab.noted import Noted
 from tests.lab.small_study import QUICKLY
 
@@ -81,3 +82,17 @@ def test_what_fails_in_the_background_is_done_again(tmp_path, monkeypatch, alone
     again = trained(tmp_path, progress)
     assert [found["metrics"] for found, _ in again] == [found["metrics"] for found, _ in alone]
     assert all(len(compiled) == 2 for compiled in progress.compilations.values())
+
+
+def test_a_next_variant_that_cannot_be_prepared_fails_by_itself(tmp_path, monkeypatch):
+    """The variant before it is trained to its end."""
+    real = Trainer.compile_ahead
+
+    def failing(trainer, background, training, limit=512):
+        if training:
+            raise ValueError("no validation data")
+        real(trainer, background, training, limit)
+
+    monkeypatch.setattr(ahead, "cores", lambda: [0, 1])
+    monkeypatch.setattr(Trainer, "compile_ahead", failing)
+    assert len(trained(tmp_path, Compiling())) == 2
