@@ -595,6 +595,20 @@ BUGS = [
         equation("mesa"),
     ),
     Bug(
+        "the corner of an inverse with the other sign",
+        "ops/positive_definite.py",
+        "[-corner.T, last]",
+        "[corner.T, last]",
+        ["tests/ops/test_positive_definite.py"],
+    ),
+    Bug(
+        "programs that were compiled ahead are compiled again",
+        "training/trainer.py",
+        "future = self.ahead.pop(key, None)",
+        "future = None",
+        ["tests/lab/execution/test_ahead.py"],
+    ),
+    Bug(
         "the own block picked only if it is among the best",
         "mechanisms/moba.py",
         "jnp.where(blocks.numbers == blocks.own[:, None], jnp.inf, jnp.where(visible, means, -jnp.inf))",
