@@ -6,16 +6,15 @@ place in the period matters.
 Command: attnlab run experiments/hybrid_ratio.py
          attnlab run experiments/hybrid_ratio.py task=shakespeare task.length=64 --out runs/text
          attnlab run experiments/hybrid_ratio.py model.width=64 --out runs/wide
-Minutes on two cores: not measured; the records sum to 75 minutes of one core while other programs ran, those of the text
-to 66 (Intel Xeon, jax 0.12.0.1).
+Minutes on two cores: not measured; the records sum to 75 minutes of one core while other programs ran, those of the
+text to 66 (Intel Xeon, jax 0.12.0.1).
 Expected: accuracy after 1,000 steps, 6 seeds: 1 in 8 in the middle or last 100.00%, 1 in 4 at any place 99.87 to 100%,
 and 1 in 2 last 100.00%; all of them are better than none. Gated-delta in every layer reaches 24.8% (3.9-45.6): four
-seeds stay at 14%, the best has 63%. One softmax layer in eight as the first brings nothing (14.1%, 14.0-14.1), because
-no layer before it looks one token back; the verdict is unclear, as for 1 in 2 first (85.6%, one seed of six fails) and
-all (33.6%, 0.3-66.8). Naming the most frequent value is right in 15%.
+seeds stay at 14%, the best has 63%. One softmax layer in eight as the first has 14.1% (14.0-14.1): no layer before it
+looks one token back. Its verdict is unclear, as are those of 1 in 2 first (85.6%, one seed of six fails) and all
+(33.6%, 0.3-66.8). Naming the most frequent value is right in 15%.
 On text, nats per character, 3 seeds (`train.seeds=3`): none 2.05 (2.02-2.09), 1 in 8 2.05 to 2.07, 1 in 4 2.08, 1 in 2
-last 2.11, which is worse, and first 2.12, all 2.17 (2.14-2.21). All others are unclear. Without positions, softmax
-learns characters more slowly than gated-delta.
+last 2.11, which is worse, and first 2.12, all 2.17 (2.14-2.21). All others are unclear. Softmax has no positions here.
 
 Multi-query recall of 16 pairs of 32 keys and 32 values, as in experiments/recall.py, with eight layers of width 32.
 The name of a variant gives the ratio of softmax layers, none, 1 in 8, 1 in 4, 1 in 2 or all, and the place of the
