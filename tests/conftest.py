@@ -1,9 +1,7 @@
 """The settings of all tests: strict promotion, no reused keys, checked shapes, one compile cache."""
 
-import ctypes
 import gc
 import os
-import platform
 import tempfile
 import urllib.error
 from importlib.metadata import version
@@ -125,10 +123,11 @@ class Memory:
         new, self.group = group != self.group, group
         most = max((1200 if new else 1500) << 20, self.least + self.ROOM)
         if self.resident() > most or ((new or self.tests % 10 == 0) and self.maps() > (5_000 if new else 15_000)):
+            from attnlab.system.freed_memory import release
+
             jax.clear_caches()
             gc.collect()
-            if LIBC is not None:
-                LIBC.malloc_trim(0)
+            release()
             self.least = self.resident()
 
     def resident(self):
@@ -143,7 +142,6 @@ class Memory:
 
 
 MEMORY = Memory()
-LIBC = ctypes.CDLL("libc.so.6") if platform.libc_ver()[0] == "glibc" else None
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ import numpy as np
 from jax.stages import Compiled, Lowered
 from jaxtyping import PyTree
 
+from attnlab.system import freed_memory
 from attnlab.system.background import Background
 from attnlab.training import state as lane
 from attnlab.training.config import Train
@@ -228,6 +229,7 @@ class Trainer:
             with self._compiling(what, batches):
                 program = _result(future) or self._compile(what, lower)
         self.compiled[key] = program
+        freed_memory.release()
         return program
 
     def _compile(self, what: str, lower: Callable[[], Lowered]) -> Compiled:

@@ -28,6 +28,7 @@ from attnlab.lab.runs.study_file import comparable_part
 from attnlab.lab.study.user_code import codes, places
 from attnlab.storage.json_file import folder_errors, sweep
 from attnlab.storage.lock import LockedError, locked
+from attnlab.system import freed_memory
 from attnlab.system.environment import environment
 from attnlab.system.signals import reached, set_location
 from attnlab.training.averaging import tested_model
@@ -70,6 +71,7 @@ def run_in_order(
                     vars(error)["variant"] = plan.variant  # tells the command line not to print the reason again
                 traceback.clear_frames(error.__traceback__)
                 first = first or error
+            freed_memory.release()
     except BaseException:
         ahead.close(wait=False)
         raise
