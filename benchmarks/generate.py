@@ -133,7 +133,8 @@ def main() -> None:
     sizes = {name: {n: state_bytes(name, n) for n in (128, 1024, 8192)} for name in chosen.mechanisms}
     for name, found in sizes.items():
         print(f"{name}: the state has " + ", ".join(f"{x / 1e3:,.0f} kB for {n:,}" for n, x in found.items()))
-    versions = {name: import_module(name).__version__ for name in ("torch", "transformers")}
+    versions = {"torch": import_module("torch").__version__}
+    versions["transformers"] = import_module("transformers").__version__
     finish(__file__, chosen.save, claims, versions=versions, measured=results, state_bytes=sizes)
 
 
