@@ -30,9 +30,9 @@ Expected: missed for one gate per head and for the delta rule. On two quiet core
 | rwkv7 | 109.7, 1010.9 | 9.85 (8.84 to 10.34) | 520.4, 4835.5 | 8.23 (7.51 to 15.90) |
 | log-linear | 84.4, 127.2 | 1.51 (1.48 to 1.56) | 424.1, 569.0 | 1.34 (1.31 to 1.37) |
 
-What bounds it: for one gate per head both sides compute the same products of 64 × 64 × 64. Operations and the speed that
-both reach, on two quiet cores of an Intel Xeon at 4,096 tokens, `--repeat 3`, where the ratios were 1.79, 1.20, 1.06,
-1.15 and .99:
+What bounds it: for one gate per head both sides compute the same products of 64 × 64 × 64. Operations and the speed
+that both reach, on two quiet cores of an Intel Xeon at 4,096 tokens, `--repeat 3`, where the ratios were 1.79, 1.20,
+1.06, 1.15 and .99:
 
 | mechanism | GFLOP, ours and theirs | GFLOP/s, ours and theirs |
 |---|---|---|
