@@ -42,8 +42,8 @@ that both reach, on two quiet cores of an Intel Xeon at 4,096 tokens, `--repeat 
 | delta-product | 17.9, 13.8 | 35, 23 |
 | delta | 8.9, 6.9 | 35, 27 |
 
-Twice as fast would be 75 GFLOP/s for log-linear and 60 for delta-product. Products of 64 × 64 × 64, with the passes
-over gates between them, do not reach that here. Mamba has no products: its time is exponentials and passes over memory.
+Twice as fast would be 75 GFLOP/s for log-linear and 60 for delta-product. Neither side comes near that. Mamba has no
+products: its time is exponentials and passes over memory.
 """
 
 from dataclasses import replace

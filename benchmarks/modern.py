@@ -4,7 +4,7 @@ Claim: the training pass of each linear mechanism takes at most 5 times as long 
 grows no faster than T^1.1 up to T = 8,192. Forgetting attention, sinks and stick-breaking need memory linear in T. The
 training step of a hybrid takes as long as the mean of its parts, within 5%.
 
-Command: python benchmarks/modern.py [--save]      (twenty minutes on two cores)
+Command: python benchmarks/modern.py [--save]      (13 minutes on two cores)
 
 Expected: kept in part. On two quiet cores of an Intel Xeon cloud machine, jax 0.10.2: how many times as long as plain
 linear attention a training pass takes, and the power of T with which it grows (95% interval):

@@ -19,7 +19,7 @@ from attnlab.training.config import Train
 from attnlab.training.progress import Progress
 from attnlab.training.state import State, parameter_names
 from attnlab.training.stopping import early_stop
-from attnlab.training.trainer import Trainer
+from attnlab.training.trainer import VALIDATED, Trainer
 
 
 @dataclass
@@ -53,7 +53,7 @@ def fit(
     record: Callable[[list[dict]], None],
     truncate: Callable[[int], None],
     progress: Progress,
-    limit: int | None = 512,
+    limit: int | None = VALIDATED,
 ) -> Fitted:
     """Trains every lane to its last step, starting from the newest checkpoint if there is one.
 

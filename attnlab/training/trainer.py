@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -22,12 +22,15 @@ from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import readable_memory_errors
 from attnlab.training.problem import TrainingProblem
+from attnlab.training.programs import ahead_result, peak_memory, program_key, sizes_text
 from attnlab.training.shapes import Shapes, Steps, stack_steps
 
 # Steps in one dispatch: enough that the overhead of a dispatch becomes negligible. On a CPU the overhead is the memory
 # of temporaries, which is requested from the system at each dispatch. For `dates` with three lanes, a dispatch of one
 # step takes twice as long as one step of a longer dispatch.
 DISPATCH = 8
+# Validation examples of an evaluation during training.
+VALIDATED = 512
 # How messages name the compiled programs. Programs that are not listed are answers by a particular decoder.
 PROGRAMS = {"train": "the training step", "loss": "the loss", "answer": "the answers"}
 
@@ -133,14 +136,14 @@ class Trainer:
         with readable_memory_errors(self.train, "training"):
             if self.sharding is not None:
                 state, batches = jax.device_put((state, batches), (self.sharding.lanes, self.sharding.batches))
-            is_new = _key("train", batches) not in self.compiled
+            is_new = program_key("train", batches) not in self.compiled
             program = self._program("train", batches, lambda: self._lower_train(state, steps._replace(batches=batches)))
             if is_new:  # the analysis takes a tenth of a second, as long as a step of a small model
-                self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
+                self.memory_bytes = max(self.memory_bytes or 0, peak_memory(program))
             state, metrics = program(state, batches, steps.kind, np.int32(count))
             return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
-    def compile_ahead(self, background: Background, training: bool, limit: int | None = 512) -> None:
+    def compile_ahead(self, background: Background, training: bool, limit: int | None = VALIDATED) -> None:
         """Compiles programs in the background, before they are needed.
 
         Nothing is compiled ahead if the lanes are divided among several devices.
@@ -152,17 +155,18 @@ class Trainer:
         """
         if self.sharding is not None:
             return
+        shapes = cache(lambda: jax.eval_shape(self.start))  # traced once, in the background
         if training:
             steps, _ = self.batches(0, self.train.steps)
-            lower = lambda: self._lower_train(jax.eval_shape(self.start), steps)
+            lower = lambda: self._lower_train(shapes(), steps)
             self._compile_in(background, "train", steps.batches, lower)
         for batch in self.problem.eval_batches("valid", limit):
-            lower = lambda batch=batch: jax.jit(self._answer()).lower(jax.eval_shape(self.start).model, batch)
+            lower = lambda batch=batch: jax.jit(self._answer()).lower(shapes().model, batch)
             self._compile_in(background, "answer", batch, lower)
 
     def _compile_in(self, background: Background, what: str, batches: PyTree, lower: Callable[[], Lowered]) -> None:
         """Compiles a program in the background, unless it is compiled already."""
-        if (key := _key(what, batches)) not in self.compiled | self.ahead:
+        if (key := program_key(what, batches)) not in self.compiled and key not in self.ahead:
             self.ahead[key] = background.submit(lambda: lower().compile())
 
     def evaluate(
@@ -219,15 +223,15 @@ class Trainer:
 
     def _program(self, what: str, batches: PyTree, lower: Callable[[], Lowered]) -> Compiled:
         """Returns a compiled program. It is lowered and compiled if it neither is yet nor was in the background."""
-        if (key := _key(what, batches)) in self.compiled:
+        if (key := program_key(what, batches)) in self.compiled:
             return self.compiled[key]
         future = self.ahead.pop(key, None)
         if future is not None and what == "train":
             self.lowered()
-        program = _result(future) if future is not None and future.done() else None
+        program = ahead_result(future) if future is not None and future.done() else None
         if program is None:
             with self._compiling(what, batches):
-                program = _result(future) or self._compile(what, lower)
+                program = ahead_result(future) or self._compile(what, lower)
         self.compiled[key] = program
         freed_memory.release()
         return program
@@ -249,54 +253,13 @@ class Trainer:
     @contextmanager
     def _compiling(self, what: str, batches: PyTree) -> Iterator[None]:
         """Announces that a program is compiled, and records how long it takes."""
-        announcement = f"{PROGRAMS.get(what, what)} ({_sizes(batches, 2 if what == 'train' else 0)})"
+        announcement = f"{PROGRAMS.get(what, what)} ({sizes_text(batches, 2 if what == 'train' else 0)})"
         self.announce(announcement)
         began = time.perf_counter()
         yield
         seconds = time.perf_counter() - began
         self.compile_seconds += seconds
         self.announced(announcement, seconds)
-
-
-def _result(future: Future[Compiled] | None) -> Compiled | None:
-    """Waits for a program. Returns None if it was not compiled. Compiling it again raises the reason."""
-    if future is None:
-        return None
-    try:
-        return future.result()
-    except (Exception, CancelledError):
-        return None
-
-
-def _key(what: str, batches: PyTree) -> tuple:
-    """Returns the key of a compiled program: its name and the shapes of its batches."""
-    return what, tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(batches))
-
-
-def _sizes(batches: PyTree, leading: int) -> str:
-    """Describes the sizes of a batch, without its first `leading` axes (steps and lanes).
-
-    >>> _sizes({"source": np.zeros((32, 24)), "target": np.zeros((32, 12)), "label": np.zeros(32)}, 0)
-    'batch 32, 24 and 12 tokens'
-    >>> _sizes({"image": np.zeros((8, 1, 64, 28, 28))}, 2)
-    'batch 64, 28×28'
-    """
-    shapes = [x.shape[leading:] for x in jax.tree.leaves(batches)]
-    size = max((shape[0] for shape in shapes if shape), default=0)
-    lengths = " and ".join(dict.fromkeys(str(shape[1]) for shape in shapes if len(shape) == 2))
-    areas = dict.fromkeys("×".join(map(str, shape[1:])) for shape in shapes if len(shape) > 2)
-    return ", ".join([f"batch {size}", *([f"{lengths} tokens"] if lengths and not areas else []), *areas])
-
-
-def _peak(program: Compiled) -> int:
-    """Returns the peak memory of a compiled program in bytes.
-
-    It is the size of arguments, outputs and temporaries. Buffers that outputs share with arguments count once.
-    """
-    if (found := program.memory_analysis()) is None:  # not every backend has it
-        return 0
-    outputs = found.output_size_in_bytes - found.alias_size_in_bytes
-    return found.argument_size_in_bytes + outputs + found.temp_size_in_bytes
 
 
 def _advance(loss: Callable, train: Train, shapes: Sequence[Shapes]) -> Callable:

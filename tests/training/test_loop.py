@@ -96,7 +96,7 @@ def test_any_number_of_steps_to_a_dispatch_is_the_same_training(tmp_path):
 
 def test_the_memory_of_a_program_is_analysed_once(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr("attnlab.training.trainer._peak", lambda program: asked.append(id(program)) or 7)
+    monkeypatch.setattr("attnlab.training.trainer.peak_memory", lambda program: asked.append(id(program)) or 7)
     fitted = train(tmp_path, [], config=replace(TRAIN, steps=40))  # five dispatches
     assert fitted.memory_bytes == 7
     assert len(asked) == len(set(asked)) == 1

@@ -35,7 +35,7 @@ from attnlab.training.averaging import tested_model
 from attnlab.training.checkpoints import Checkpoints, Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.progress import Progress
-from attnlab.training.trainer import Trainer
+from attnlab.training.trainer import VALIDATED, Trainer
 
 
 def run_in_order(
@@ -221,11 +221,11 @@ def _examined(
 ) -> tuple[list, dict]:
     """Evaluate all lanes on test. Returns their answers and the result."""
     experiment, problem = plan.experiment, plan.problem
-    valid = trainer.evaluate(fitted.model, "valid", 512) if len(experiment.train.rates) > 1 else None
+    valid = trainer.evaluate(fitted.model, "valid", VALIDATED) if len(experiment.train.rates) > 1 else None
     losses = None
     if rates_are_tied(experiment, problem, fitted, valid):
         lost = f"{plan.variant}: the loss on validation cannot be computed"
-        compute = partial(trainer.losses, fitted.model, "valid", 512)
+        compute = partial(trainer.losses, fitted.model, "valid", VALIDATED)
         losses = attempt(compute, lost, "ties between learning rates are not broken", note)
     limit = examined(plan.quick)
     answers = trainer.answers(fitted.model, "test", limit, experiment.decoder)
