@@ -17,24 +17,29 @@ class NotDecayed(Protocol):
     decays: Literal[False]
 
 
-def optimiser(train: Train) -> optax.GradientTransformation:
+def optimiser(train: Train, decayed: PyTree) -> optax.GradientTransformation:
     """Returns the transformation from gradients to update directions.
 
     It clips by the global norm, applies Adam and adds decoupled weight decay (Loshchilov and Hutter 2019). It does not
     apply a learning rate, because the rate differs between lanes.
+
+    Args:
+        train: The training configuration.
+        decayed: Which parameters are decayed: 1 or 0 for each array of the parameters, or for each number in it.
     """
     clip = optax.clip_by_global_norm(train.clip) if train.clip else optax.identity()
-    return optax.chain(clip, optax.scale_by_adam(train.beta1, train.beta2), _weight_decay(train))
+    return optax.chain(clip, optax.scale_by_adam(train.beta1, train.beta2), _weight_decay(train, decayed))
 
 
-def _weight_decay(train: Train) -> optax.GradientTransformation:
+def _weight_decay(train: Train, decayed: PyTree) -> optax.GradientTransformation:
     """Returns a transformation that adds `weight_decay` times the parameter, for parameters that are decayed."""
+    if not train.weight_decay:
+        return optax.identity()
 
-    # Not `optax.masked`: it would insert its own nodes into the modules' trees.
     @optax.stateless
-    def add(direction, model):
-        shrink = lambda d, p, decays: d + train.weight_decay * p if decays or train.decay_all else d
-        return jax.tree.map(shrink, direction, model, decays(model))
+    def add(direction, parameters):
+        rate = lambda each: train.weight_decay * (1 if train.decay_all else each)
+        return jax.tree.map(lambda d, p, each: d + rate(each) * p, direction, parameters, decayed)
 
     return add
 

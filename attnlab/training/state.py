@@ -9,10 +9,13 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from attnlab.training.config import Train
-from attnlab.training.optimiser import optimiser, schedule
+from attnlab.training.optimiser import decays, optimiser, schedule
+from attnlab.training.packing import Packing
 from attnlab.training.shapes import Shapes
 
 
@@ -27,7 +30,7 @@ class State:
     model: PyTree
     """The current model."""
     optimiser: PyTree
-    """The state of the optimiser."""
+    """The state of the optimiser, whose arrays are packed (see `attnlab.training.packing`)."""
     key: PRNGKeyArray
     """The random key of the lane. The key of a step, for example for dropout, is derived from it."""
     rate: Float[Array, ""]
@@ -92,7 +95,8 @@ def start(
     diverged_step, first_nonfinite, stopped = (jnp.full((), -1, jnp.int32) for _ in range(3))
     best = jnp.full((), -jnp.inf, jnp.float32)
     mean = jax.tree.map(jnp.zeros_like, model) if train.average else None
-    memory, key = optimiser(train).init(model), jax.random.fold_in(key, 1)
+    packing = Packing(model)
+    memory, key = _optimiser(train, packing).init(packing.pack(model)), jax.random.fold_in(key, 1)
     if train.patience and train.restore_best:
         kept, at = jax.tree.map(jnp.zeros_like, model), jnp.full((), -1, jnp.int32)
     else:
@@ -130,24 +134,26 @@ def step(
     # Each shape is compiled as its own branch, and `kind` selects the one that runs.
     branches = [partial(gradients, loss, train.accumulate, shape) for shape in shapes]
     (value, metrics), gradient = jax.lax.switch(kind, branches, state.model, batch, key)
-    squares = _squares(gradient)
+    packing = Packing(state.model)
+    gradient, before = packing.pack(gradient), packing.pack(state.model)
+    squares = packing.squares(gradient)
     norm = jnp.sqrt(jnp.sum(squares))
-    direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)
+    direction, memory = _optimiser(train, packing).update(gradient, state.optimiser, before)
     scale = -state.rate * schedule(train)(state.step)
-    move = lambda path, p, d: p + (_pace(state.model, path) * scale * d).astype(p.dtype)
-    model = jax.tree_util.tree_map_with_path(move, state.model, direction)
+    move = lambda p, d, pace: p + (pace * scale * d).astype(p.dtype)
+    after = jax.tree.map(move, before, direction, _paces(packing, scale.dtype))
     # Testing the sums of squares is cheaper than testing each number. It also rejects weights whose squares overflow,
     # which would not give finite products either.
-    weights = _squares(model)
+    weights = packing.squares(after)
     finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(jnp.sum(weights))
     dies = state.is_training & ~finite
     diverged_step = jnp.where(dies, state.step, state.diverged_step)
     first_nonfinite = jnp.where(dies, _first_nonfinite(value, squares, weights), state.first_nonfinite)
-    new, old = (model, memory), (state.model, state.optimiser)
-    model, memory = jax.tree.map(lambda a, b: jnp.where(state.is_training & finite, a, b), new, old)
+    new, old = (after, memory), (before, state.optimiser)
+    after, memory = jax.tree.map(lambda a, b: jnp.where(state.is_training & finite, a, b), new, old)
     return replace(
         state,
-        model=model,
+        model=packing.unpack(after),
         optimiser=memory,
         step=state.step + 1,
         diverged_step=diverged_step,
@@ -159,11 +165,26 @@ def step(
     }
 
 
-def _pace(model: PyTree, path: jax.tree_util.KeyPath) -> float:
-    """Returns the learning-rate multiplier of a leaf: the entry in the model's `lr_multipliers` for its part, or 1."""
-    if not isinstance(model, HasMultipliers):
-        return 1.0
-    return model.lr_multipliers.get(jax.tree_util.keystr(path[:1], simple=True), 1.0)
+def _optimiser(train: Train, packing: Packing) -> optax.GradientTransformation:
+    """Returns the optimiser of packed parameters."""
+    return optimiser(train, packing.spread(jax.tree.leaves(decays(packing.like))))
+
+
+def _paces(packing: Packing, dtype: jnp.dtype) -> list[np.ndarray]:
+    """Returns the factors of the learning rate for packed parameters, from the model's `lr_multipliers`."""
+    model = packing.like
+    named = model.lr_multipliers if isinstance(model, HasMultipliers) else {}
+    parts = [path[:1] for path, _ in jax.tree_util.tree_leaves_with_path(model)]
+    paces = [named.get(jax.tree_util.keystr(part, simple=True), 1.0) for part in parts]
+    return packing.spread(paces, dtype)
+
+
+def of_lane(tree: PyTree, lane: int) -> PyTree:
+    """Returns the arrays of one lane from a tree whose arrays have a leading axis of lanes.
+
+    They are sliced on the host: a device would compile a program for the shape of each array.
+    """
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[lane]), tree)
 
 
 def parameter_names(model: PyTree) -> list[str]:
@@ -186,11 +207,6 @@ def _first_nonfinite(
     first = lambda squares: jnp.argmax(jnp.where(jnp.isfinite(squares), squares, jnp.inf)).astype(jnp.int32)
     of_model = jnp.where(jnp.isfinite(jnp.sum(gradient)), len(gradient) + first(model), first(gradient))
     return jnp.where(jnp.isfinite(value), 1 + of_model, 0).astype(jnp.int32)
-
-
-def _squares(tree: PyTree) -> Float[Array, " n"]:
-    """Returns the sum of squares of each leaf."""
-    return jnp.stack([jnp.sum(jnp.square(jnp.abs(leaf))) for leaf in jax.tree.leaves(tree)])
 
 
 def gradients(

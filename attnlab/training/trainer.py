@@ -143,23 +143,20 @@ class Trainer:
             state, metrics = program(state, batches, steps.kind, np.int32(count))
             return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
-    def compile_ahead(self, background: Background, training: bool, limit: int | None = VALIDATED) -> None:
-        """Compiles programs in the background, before they are needed.
+    def compile_ahead(self, background: Background, limit: int | None = VALIDATED) -> None:
+        """Compiles the training step, then the answers to the validation data, in the background.
 
         Nothing is compiled ahead if the lanes are divided among several devices.
 
         Args:
             background: The thread that compiles.
-            training: Whether to compile the training step, in addition to the answers to the validation data.
             limit: The number of validation examples. None is all.
         """
         if self.sharding is not None:
             return
         shapes = cache(lambda: jax.eval_shape(self.start))  # traced once, in the background
-        if training:
-            steps, _ = self.batches(0, self.train.steps)
-            lower = lambda: self._lower_train(shapes(), steps)
-            self._compile_in(background, "train", steps.batches, lower)
+        steps, _ = self.batches(0, self.train.steps)
+        self._compile_in(background, "train", steps.batches, lambda: self._lower_train(shapes(), steps))
         for batch in self.problem.eval_batches("valid", limit):
             lower = lambda batch=batch: jax.jit(self._answer()).lower(shapes().model, batch)
             self._compile_in(background, "answer", batch, lower)
@@ -211,6 +208,24 @@ class Trainer:
                 answers.append(jax.tree.map(np.asarray, found))
         lanes = range(len(self.train.lanes))
         return [[jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers] for n in lanes]
+
+    def first_answers(self, model: PyTree, lane: int, count: int) -> PyTree:
+        """Returns the answers of one lane's model to the first test examples.
+
+        If possible, the program that answers the validation data is used: the examples are repeated to fill its batch.
+
+        Args:
+            model: The models of all lanes, as for `evaluate`.
+            lane: The index of the lane.
+            count: The number of examples. The answers to repeated examples follow.
+        """
+        batch, like = self.problem.eval_batches("test", count)[0], self.problem.eval_batches("valid", VALIDATED)[0]
+        same = lambda a, b: np.shape(a)[1:] == np.shape(b)[1:] and len(a) <= len(b)
+        if batch.keys() == like.keys() and all(same(batch[name], like[name]) for name in batch):
+            batch = {name: np.resize(x, np.shape(like[name])) for name, x in batch.items()}
+        with readable_memory_errors(self.train, "evaluating"):
+            found = self._evaluate("answer", self._answer(), model, batch)
+        return jax.tree.map(lambda x: np.asarray(x)[lane], found)
 
     def _answer(self, decoder: object = None) -> Callable:
         """Returns a function that gives the answers of every lane's model to a batch."""

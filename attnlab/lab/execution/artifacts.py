@@ -19,6 +19,7 @@ from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.trained.pictures import answer_pictures
 from attnlab.lab.trained.snapshot import snapshots
 from attnlab.training.averaging import averaged
+from attnlab.training.state import of_lane
 from attnlab.training.trainer import Trainer
 
 QUICK = 256  # test examples of a preview: one batch of the shape that is already compiled for validation
@@ -32,14 +33,23 @@ def begin(folder: RunFolder) -> None:
         folder.artifacts_pending.touch()
 
 
-def draw(plan: Plan, model: PyTree, alive: np.ndarray, answers: list, found: dict, note: Callable[[str], None]) -> None:
+def draw(
+    plan: Plan,
+    trainer: Trainer,
+    models: PyTree,
+    alive: np.ndarray,
+    answers: list,
+    found: dict,
+    note: Callable[[str], None],
+) -> None:
     """Write maps and pictures of one lane, and the answers of all seeds at the chosen learning rate.
 
     The lane is the first one at the chosen rate that did not diverge. Failures are reported as notes.
 
     Args:
         plan: the plan of the variant.
-        model: the models of all lanes, stacked.
+        trainer: computes answers to the first examples, usually by a program that is compiled already.
+        models: the models of all lanes, stacked.
         alive: whether each lane has not diverged, [lanes].
         answers: the answers of each lane on test.
         found: the result.
@@ -48,10 +58,11 @@ def draw(plan: Plan, model: PyTree, alive: np.ndarray, answers: list, found: dic
     if found["metrics"]:
         lanes = plan.experiment.train.lanes
         lane = next(n for n, (_, rate) in enumerate(lanes) if rate == found["learning_rate"] and alive[n])
-        first = jax.tree.map(lambda x: x[lane], model)
+        first = of_lane(models, lane)
+        shown = partial(trainer.first_answers, models, lane)
         parts = {
-            "maps": lambda: _write(plan, "maps", snapshots(plan.experiment.model, first, plan.problem)),
-            "pictures": lambda: _write(plan, "pictures", answer_pictures(first, plan.problem)),
+            "maps": lambda: _write(plan, "maps", snapshots(plan.experiment.model, first, plan.problem, shown)),
+            "pictures": lambda: _write(plan, "pictures", answer_pictures(first, plan.problem, shown)),
             "test answers": partial(_answers, plan, answers, found, note),
         }
         for what, make in parts.items():
@@ -107,7 +118,7 @@ def _from_checkpoint(plan: Plan, found: dict, note: Callable[[str], None]) -> No
     state, _ = checkpoints_of(plan.folder, problem.fingerprint).read(step, jax.eval_shape(trainer.start))
     model = averaged(train, state, step)
     answers = trainer.answers(model, "test", examined(plan.quick), plan.experiment.decoder)
-    draw(plan, model, np.asarray(state.alive), answers, found, note)
+    draw(plan, trainer, model, np.asarray(state.alive), answers, found, note)
 
 
 def _gives_up(folder: RunFolder) -> bool:

@@ -154,7 +154,7 @@ def run_variant(
         # Write the result before the artifacts, so that a failure in drawing cannot lose it.
         artifacts.begin(folder)
         folder.write("result", found)
-        draw(plan, fitted.model, np.asarray(fitted.state.alive), answers, found, progress.note)
+        draw(plan, trainer, fitted.model, np.asarray(fitted.state.alive), answers, found, progress.note)
         progress.finished()
     return found
 

@@ -122,6 +122,8 @@ def _below(t: float, noncentrality: float, degrees: int) -> float:
     """Return the noncentral t distribution function at t."""
     from scipy.special import chdtri, nctdtr, ndtr
 
+    if t < 0 and noncentrality > 9:
+        return 0.0  # at most Φ(−9) = 1e-19, where `nctdtr` often returns NaN
     found = float(nctdtr(degrees, noncentrality, t))
     if math.isfinite(found):
         return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol, TypedDict, runtime_checkable
 
 import jax
@@ -10,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from attnlab.analysis.maps import attention_maps
+from attnlab.lab.trained.decoding import first_answers
 from attnlab.lab.trained.example import GridConfig, TeacherForcedExample, attentions, axis, observed, symbols
 from attnlab.ops.edges import EdgeIndex
 from attnlab.tasks.base.example import ImageAxis, ModelExample
@@ -50,7 +53,9 @@ class EdgeWeights(Protocol):
         ...
 
 
-def snapshots(config: object, model: PyTree, problem: TaskData) -> Snapshots | None:
+def snapshots(
+    config: object, model: PyTree, problem: TaskData, answers: Callable[[int], Batch] | None = None
+) -> Snapshots | None:
     """Compute the attention maps of a trained model on three test examples, as stored in `maps.json`.
 
     The task says which maps are computed and on which of the first eight examples:
@@ -68,21 +73,24 @@ def snapshots(config: object, model: PyTree, problem: TaskData) -> Snapshots | N
         config: The configuration of the model.
         model: The trained model.
         problem: The data of the task.
+        answers: Returns the model's answers to a number of test examples. None: `first_answers`.
 
     Returns:
         The maps, or None if the model has no such attention or its maps are too large.
     """
     if problem.maps is None:
         return None
-    batch, examples = problem.eval_batches("test", FIRST)[0], []
-    batch = {name: np.asarray(values)[:FIRST] for name, values in batch.items()}
-    answers = jax.jit(problem.answer)
+    answers, examples = answers or partial(first_answers, model, problem), []
+    batch = {name: np.asarray(values)[:FIRST] for name, values in problem.eval_batches("test", FIRST)[0].items()}
+    answered = answers(FIRST) if problem.maps.answered and attentions(config) else None
     for row in problem.map_rows(batch):
-        one = {name: values[row : row + 1] for name, values in batch.items()}
+        only = lambda x, row=row: x[row : row + 1]
+        one = {name: only(values) for name, values in batch.items()}
         if problem.maps.kind == "graph":
             maps = _neighbours(model, problem.example(one))
         elif attentions(config):
-            maps = snapshot(config, model, problem, one, answers(model, one) if problem.maps.answered else None)
+            answer = None if answered is None else {name: only(x) for name, x in answered.items()}
+            maps = snapshot(config, model, problem, one, answer)
         else:
             maps = None
         if maps is None:
