@@ -57,7 +57,6 @@ from attnlab.bench.peer_parity import jla
 from attnlab.bench.peer_parity.comparison import PeerFunction
 from attnlab.bench.script import claim, finish, options, say
 
-FORMS = ("ops.chunked.", "ops.rwkv7.rwkv7_chunked", "ops.log_linear.log_linear_simple_gla_chunked", 'impl="chunked"')
 LEAST = {"gated-linear": 4, "kda": 4}
 
 
@@ -88,7 +87,7 @@ def cost(program: Program, seconds: list[float]) -> str:
 def main() -> None:
     """Measure, print the results and check the claim."""
     with jax.numpy_rank_promotion("allow"):
-        peers = {peer.ours.name: peer for peer in jla.functions(chunk=64) if any(x in peer.function for x in FORMS)}
+        peers = {peer.ours.name: peer for peer in jla.chunked_forms()}
         chosen = options(__doc__, [1024, 4096], 7, list(peers))
         results, ratios = {}, {}
         for name in chosen.mechanisms:

@@ -144,9 +144,10 @@ def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Mea
             T,
             why_not=f"needs {ours.memory / 1e9:.1f} GB, more than the limit of {room / 1e9:.1f} GB",
         )
-    arrays = (*inputs(mechanism, T, plan.heads, plan.width)[:3], target(T, plan.heads, plan.width))
-    others = peers.available_peers(mechanism, mask) if plan.peers else {}
-    programs = {OURS: ours} | {peer: each.prepare(arrays, mask, which) for peer, each in others.items()}
+    others = peers.available_peers(plan.mechanisms[name], mask) if plan.peers else {}
+    drawn, cotangent = inputs(mechanism, T, plan.heads, plan.width), target(T, plan.heads, plan.width)
+    call = peers.PeerCall(mechanism, drawn, cotangent, mask, which)
+    programs = {OURS: ours} | {peer: each.prepare(call) for peer, each in others.items()}
     seconds = timed(programs, plan.repeat)
     timings = {
         peer: PeerTiming(

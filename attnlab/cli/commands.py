@@ -94,9 +94,9 @@ def _ready(options: argparse.Namespace) -> Study:
     with folder_errors(options.out):
         if options.out.exists() and not options.out.is_dir():
             raise ValueError(f"--out {options.out} is a file, expected a folder")
-    if options.workers < 1:
+    if options.workers is not None and options.workers < 1:
         raise ValueError(f"--workers {options.workers} must be at least 1")
-    use(options.device, options.workers)
+    use(options.device, options.workers or 1)
     import_module("attnlab.lab.launch")
     return _study(options)
 
@@ -147,7 +147,7 @@ def resume_command(options: argparse.Namespace, fresh: bool = False) -> str:
     """
     how = ["--out", str(options.out), *(["--device", options.device] if options.device else [])]
     quick = [*(["--quick"] if options.quick else []), *(["--fresh"] if fresh else [])]
-    workers = ["--workers", str(options.workers)] if options.workers > 1 else []
+    workers = ["--workers", str(options.workers)] if options.workers is not None else []
     cache = [] if options.cache else ["--no-cache"]
     return shlex.join(["attnlab", "run", str(options.file), *options.overrides, *how, *quick, *workers, *cache])
 

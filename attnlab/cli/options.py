@@ -40,7 +40,8 @@ def run(parser: Parser) -> None:
     _device_option(parser)
     add("--quick", action="store_true", help="train a preview of a minute or two; its numbers are not meaningful")
     add("--fresh", action="store_true", help="delete earlier results of these variants and start again")
-    add("--workers", metavar="N", type=int, default=1, help="processes that share the variants (default: 1)")
+    words = "processes that share the variants (default: what is faster here, 1 on an accelerator)"
+    add("--workers", metavar="N", type=int, help=words)
     add("--no-cache", dest="cache", action="store_false", help="do not keep compiled programs for later runs")
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from attnlab.decoding.base import DecodeProblem, Search, SearchResult, check_at_least_one
+from attnlab.decoding.shared_state import axes, shared
 
 STEEPEST = 10  # a larger penalty overflows float32 for long sequences and ranks by length only
 
@@ -59,7 +60,17 @@ class Beam(Search):
             bound = search.live.scores[0] / norms[-1]
             return (search.t < problem.length) & (bound > search.finished.scores[-1]) & ~search.lost
 
-        search = jax.lax.while_loop(going, lambda search: self._advance(problem, norms, search), self._start(problem))
+        is_shared = shared(problem.step, problem.state, jnp.asarray(problem.begin, jnp.int32))
+
+        def advance(search: BeamState) -> BeamState:
+            # The loop ends when no example of a batch goes on. An example that has ended keeps its hypotheses. Its
+            # model's state and the number of tokens, which it does not need, advance with the others.
+            on, new = going(search), self._advance(problem, norms, is_shared, search)
+            kept = {name: getattr(search, name) for name in ("last", "live", "finished", "lost")}
+            fresh = {name: getattr(new, name) for name in kept}
+            return new._replace(**jax.tree.map(lambda a, b: jnp.where(on, a, b), fresh, kept))
+
+        search = jax.lax.while_loop(lambda search: in_any(going(search)), advance, self._start(problem, is_shared))
         found = _join(search.finished, search.live._replace(scores=search.live.scores / norms[-1]))
         # Both lists are sorted. The stable sort only moves empty rows to the end.
         order = jnp.argsort(jnp.isneginf(found.scores))[: self.best]
@@ -67,21 +78,24 @@ class Beam(Search):
         tokens = jnp.where(jnp.isneginf(scores)[:, None], problem.pad, tokens)
         return SearchResult(tokens, jnp.where(search.lost, jnp.nan, scores))
 
-    def _start(self, problem: DecodeProblem) -> BeamState:
+    def _start(self, problem: DecodeProblem, is_shared: PyTree) -> BeamState:
         """Returns the initial state with one empty hypothesis."""
         live = _none(self.size, problem)
+        copies = lambda leaf, one: leaf if one else jnp.broadcast_to(leaf, (self.size, *jnp.shape(leaf)))
         return BeamState(
             t=jnp.asarray(0, jnp.int32),
-            state=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.size, *jnp.shape(leaf))), problem.state),
+            state=jax.tree.map(copies, jax.tree.map(jnp.asarray, problem.state), is_shared),
             last=jnp.full(self.size, problem.begin, jnp.int32),
             live=live._replace(scores=live.scores.at[0].set(0)),
             finished=_none(self.best, problem),
             lost=jnp.asarray(False),
         )
 
-    def _advance(self, problem: DecodeProblem, norms: Float[Array, " length"], search: BeamState) -> BeamState:
+    def _advance(
+        self, problem: DecodeProblem, norms: Float[Array, " length"], is_shared: PyTree, search: BeamState
+    ) -> BeamState:
         """Extends every live hypothesis by one symbol, and keeps the best that end and the best that do not."""
-        grown, parents, state, lost = self._grow(problem, search)
+        grown, parents, state, lost = self._grow(problem, is_shared, search)
         last, size = grown.tokens[:, search.t], self.size
         ends = last == problem.end
         # Only the `size` most likely results may finish. Otherwise a sequence would finish at every step, however
@@ -90,18 +104,19 @@ class Beam(Search):
         finished, _ = _top(_join(search.finished, SearchResult(grown.tokens[:size], finishing)), self.best)
         # A hypothesis that ends leaves the beam, even if it is not among the best finished ones.
         live, kept = _top(grown._replace(scores=jnp.where(ends, -jnp.inf, grown.scores)), size)
-        state = jax.tree.map(lambda leaf: leaf[parents[kept]], state)
+        state = jax.tree.map(lambda leaf, one: leaf if one else leaf[parents[kept]], state, is_shared)
         return BeamState(search.t + 1, state, last[kept], live, finished, lost)
 
     def _grow(
-        self, problem: DecodeProblem, search: BeamState
+        self, problem: DecodeProblem, is_shared: PyTree, search: BeamState
     ) -> tuple[SearchResult, Int[Array, " 2*size"], PyTree, Bool[Array, ""]]:
         """Returns the most likely extended hypotheses, their parents' indices, the parents' new states, and `lost`.
 
         There are twice as many as `size`. Each live hypothesis has one extension that ends, so at least `size` do not
         end.
         """
-        logits, state = jax.vmap(problem.step)(search.state, search.last)
+        of_states = axes(is_shared)
+        logits, state = jax.vmap(problem.step, (of_states, 0), (0, of_states))(search.state, search.last)
         logits, logs = jax.vmap(problem.possible)(logits)
         # Symbols are ranked by the model's logits, as in greedy decoding. Rounding makes different sums of
         # log-probabilities equal.
@@ -121,7 +136,7 @@ class BeamState(NamedTuple):
     t: Int[Array, ""]
     """Number of tokens so far."""
     state: PyTree
-    """States of the model for the live hypotheses, along a leading axis."""
+    """States of the model for the live hypotheses, along a leading axis. Shared arrays do not have it."""
     last: Int[Array, " size"]
     """Last token of each live hypothesis."""
     live: SearchResult
@@ -130,6 +145,21 @@ class BeamState(NamedTuple):
     """Finished hypotheses, with the scores that are returned."""
     lost: Bool[Array, ""]
     """Whether the model returned NaN for a live hypothesis. The best sequence is then unknown."""
+
+
+@jax.custom_batching.custom_vmap
+def in_any(condition: Bool[Array, ""]) -> Bool[Array, ""]:
+    """Returns whether a condition holds. Under `jax.vmap`, whether it holds in any example.
+
+    A loop with this condition has one end for a batch. With a condition for each example, jax would copy the whole
+    state of the loop at every step, to keep that of examples that have ended.
+    """
+    return condition
+
+
+@in_any.def_vmap
+def _in_any_of_batch(size: int, batched: list[bool], condition: Bool[Array, " B"]) -> tuple[Bool[Array, ""], bool]:
+    return in_any(jnp.any(condition)), False
 
 
 def _none(count: int, problem: DecodeProblem) -> SearchResult:

@@ -12,6 +12,7 @@ from attnlab.documented import Documented
 from attnlab.lab.execution.artifacts import attempt
 from attnlab.lab.execution.progress import default_progress
 from attnlab.lab.execution.variant import clear, run_in_order
+from attnlab.lab.execution.worker_count import worker_count
 from attnlab.lab.execution.worker_input import sources
 from attnlab.lab.execution.workers import run_workers
 from attnlab.lab.planning.ledger import Ledger
@@ -72,7 +73,7 @@ def run(
     *,
     quick: bool = False,
     fresh: bool = False,
-    workers: int = 1,
+    workers: int | None = 1,
     cache: bool = True,
     progress: Progress | None = None,
     command: str = "",
@@ -87,7 +88,7 @@ def run(
         out: the folder that holds the study's folder.
         quick: whether to run the study's preview instead: a few steps of at most four variants.
         fresh: whether to delete existing runs of these variants first.
-        workers: the number of processes that share the variants.
+        workers: the number of processes that share the variants. None chooses it (`execution.worker_count`).
         cache: whether to keep compiled programs in the user's cache folder (`system.compilation_cache`).
         progress: the `Progress` listener. None shows one line in a notebook and nothing elsewhere.
         command: the command line that is recorded in each run.
@@ -105,7 +106,7 @@ def run(
         WorkerError: if one of the worker processes failed.
     """
     check_study(study)
-    if workers < 1:
+    if workers is not None and workers < 1:
         raise ValueError(f"{workers=} must be at least 1")
     settings.check(training=True)
     if progress is None:
@@ -116,11 +117,12 @@ def run(
         compilation_cache.disable()
     elif trouble := compilation_cache.enable():
         progress.note(trouble)
-    home, found = _prepared(study, out, quick, fresh, workers, progress)
+    home, found = _prepared(study, out, quick, fresh, workers or 1, progress)
+    workers = min(workers or worker_count(found), len(found))
     waiting = [plan for plan in found if plan.done is None]
     try:
-        if min(workers, len(waiting)) > 1:
-            run_workers(found, min(workers, len(waiting)), home, command, progress)
+        if workers > 1 and waiting:
+            run_workers(found, workers, home, command, progress)
         elif failed := run_in_order(found, command, progress):
             raise failed
     except Exception:

@@ -20,9 +20,9 @@ def attention(q, k, v, causal):
 def peer(package="numpy", wrong=0.0):
     """A peer of softmax attention that is installed wherever numpy is, `wrong` by so much."""
 
-    def prepare(arrays, mask, which):
-        q, k, v, _ = arrays
-        run = lambda: attention(q, k, v, mask == "causal") + wrong
+    def prepare(call):
+        q, k, v, _ = call.arrays
+        run = lambda: attention(q, k, v, call.mask == "causal") + wrong
         return Program(run, run)
 
     return Peer(package, ("full", "causal"), lambda mechanism: isinstance(mechanism, Softmax), prepare)

@@ -23,6 +23,8 @@ from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.path import Path
 
 PACKAGE = "jax-linear-attention"
+CHUNKED = ("ops.chunked.", "ops.rwkv7.rwkv7_chunked", "ops.log_linear.log_linear_simple_gla_chunked", 'impl="chunked"')
+"""Parts of the names of its chunked forms."""
 Named = Mapping[str, Array]
 Arguments = Callable[[Named], tuple[Array, ...]]
 REUSED = KnownDifference(
@@ -176,6 +178,11 @@ def _rwkv7(x: Named) -> tuple[Array, ...]:
 def _path(x: Named) -> tuple[Array, ...]:
     unit = x["path"] * jax.lax.rsqrt(jnp.sum(x["path"] ** 2, axis=-1, keepdims=True) + 1e-6)
     return x["q"], x["k"], x["v"], unit, 2 * jax.nn.sigmoid(x["beta"])
+
+
+def chunked_forms() -> list[PeerFunction]:
+    """Return the records of the chunked forms, its fastest ones on a CPU, with chunks of 64 tokens."""
+    return [each for each in functions(chunk=64) if any(name in each.function for name in CHUNKED)]
 
 
 def functions(chunk: int = 16) -> Iterator[PeerFunction]:

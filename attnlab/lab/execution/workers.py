@@ -35,14 +35,17 @@ class WorkerError(Exception):
 def run_workers(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Progress) -> None:
     """Train the unfinished variants of a study in several processes.
 
-    Each process gets a share of the cores and reads the experiments as JSON. It first executes the experiment files
-    whose registry entries the experiments use. Then it goes through the variants in order, and skips those that are
-    locked, finished, or failed in another process. After a failure it trains the next variant, so that an error or a
-    killed process loses only its own variant. Signals are passed on to all processes, which then save.
+    The cores are divided into `workers` shares, and each process gets one. A variant that is resumed alone keeps to its
+    share, so that its sums come in the same order as without the interruption.
+
+    Each process reads the experiments as JSON. It first executes the experiment files whose registry entries the
+    experiments use. Then it goes through the variants in order, and skips those that are locked, finished, or failed in
+    another process. After a failure it trains the next variant, so that an error or a killed process loses only its own
+    variant. Signals are passed on to all processes, which then save.
 
     Args:
         plans: the plans of all variants.
-        workers: the number of processes.
+        workers: the number of processes, of which no more are started than variants are unfinished.
         home: the folder of the study.
         command: the command line that is recorded in each run.
         progress: the `Progress` listener. The output of the processes arrives as notes.
@@ -53,12 +56,14 @@ def run_workers(plans: Sequence[Plan], workers: int, home: Path, command: str, p
         WorkerError: after all processes have ended, if one failed or was killed.
     """
     waiting = [plan for plan in plans if plan.done is None]
-    progress.note(f"{workers} processes share {len(waiting)} variants")
+    processes = min(workers, len(waiting))
+    if processes > 1:
+        progress.note(f"{processes} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
     allocate_on_demand()
     with TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as shared:
         written = dumps(worker_input(plans, workers, home, shared, command))
-        running = [_Worker(written, cores, lines) for cores in _shares(workers)]
+        running = [_Worker(written, cores, lines) for cores in _shares(workers)[:processes]]
         with _signals(running):
             ended, failures = 0, []
             while ended < len(running):

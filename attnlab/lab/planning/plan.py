@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from attnlab.analysis.cost import flops
 from attnlab.lab.planning import precision
 from attnlab.lab.runs.confined import confined
 from attnlab.lab.runs.identity import ANEW, environment_of, read_file, same_data, same_vocabulary
@@ -53,6 +54,8 @@ class Plan:
     """Whether the folder is to be emptied first: with `fresh`, or if it holds only a preview."""
     done: dict | None
     """The result, if the run has finished."""
+    step_flops: int | None = None
+    """The approximate FLOPs of a training step of all lanes, or None if the run has finished or nothing was checked."""
 
 
 def plans(
@@ -108,9 +111,8 @@ def plans(
             settings.refuse_others(folder.path, environment_of(folder), environment())
         if done is None:
             check_steps(problem, experiment.train, quick)
-        if not checked:
-            _check_model(experiment, problem, done is None)
-        found.append(Plan(study, order, variant, experiment, written, problem, folder, quick, clear, done))
+        step = None if checked else _check_model(experiment, problem, done is None)
+        found.append(Plan(study, order, variant, experiment, written, problem, folder, quick, clear, done, step))
     return found
 
 
@@ -173,22 +175,31 @@ def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
         )
 
 
-def _check_model(experiment: Experiment, problem: TaskData, trains: bool) -> None:
-    """Trace the constructor of the model and what it will compute, so that what fails does so before any training."""
-    model = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
+def _check_model(experiment: Experiment, problem: TaskData, trains: bool) -> int | None:
+    """Trace the constructor of the model and what it will compute, so that what fails does so before any training.
+
+    Returns:
+        The approximate FLOPs of a training step of all lanes: three times those of the loss. None if nothing is trained.
+    """
+    model, found = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape)), None
     if trains:
-        _check_lengths(problem, model)
+        train = experiment.train
+        found = 3 * _check_lengths(problem, model) * train.batch_size * train.accumulate * len(train.lanes)
     _check_decoder(experiment, problem, model)
+    return found
 
 
-def _check_lengths(problem: TaskData, model: PyTree) -> None:
-    """Trace the loss on training batches and the longest test batch, so that a model that cannot take them fails."""
+def _check_lengths(problem: TaskData, model: PyTree) -> int:
+    """Trace the loss on training batches and the longest test batch, so that a model that cannot take them fails.
+
+    Returns:
+        The FLOPs of the loss of one example, the most of these batches.
+    """
     longest = max(problem.eval_batches("test", 1), key=lambda batch: max(map(np.size, batch.values())))
     batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.pretraining_steps))]
     shapes = [jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), batch) for batch in (*batches, longest)]
-    for n, batch in enumerate(shapes):
-        if batch not in shapes[:n]:
-            jax.eval_shape(partial(problem.loss, key=None), model, batch)
+    different = [batch for n, batch in enumerate(shapes) if batch not in shapes[:n]]
+    return max(flops(partial(problem.loss, key=None), model, batch) for batch in different)
 
 
 def _check_decoder(experiment: Experiment, problem: TaskData, model: PyTree) -> None:
