@@ -60,6 +60,8 @@ class Sample(Sequential):
         key = jax.random.fold_in(key, t)
         # The largest logit becomes 0 before the division. Near temperature 0 the others then overflow to −inf.
         logits = (logits - logits.max()) / max(self.temperature, float(jnp.finfo(logits.dtype).tiny))
+        if self.top_k is None and self.top_p in (None, 1):
+            return jax.random.categorical(key, logits).astype(jnp.int32)
         ranked, symbols = jax.lax.top_k(logits, min(self.top_k or len(logits), len(logits)))
         # Rounding in the sum would let top_p = 1 cut the tail.
         if self.top_p is not None and self.top_p < 1:

@@ -179,7 +179,7 @@ def _check_model(experiment: Experiment, problem: TaskData, trains: bool) -> int
     """Trace the constructor of the model and what it will compute, so that what fails does so before any training.
 
     Returns:
-        The approximate FLOPs of a training step of all lanes: three times those of the loss. None if nothing is trained.
+        The approximate FLOPs of a training step of all lanes, three times those of the loss, or None without training.
     """
     model, found = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape)), None
     if trains:
