@@ -11,24 +11,30 @@ biases, no dropout. `tiny` has width 64, and 32 sequences of 24 symbols. `small`
 at 1, and AdamW; float32. Ours is the step that `attnlab run` makes, 8 steps per dispatch. Torch's is written as its
 documentation has it, with `scaled_dot_product_attention`. `--repeat` turns of 8 steps each alternate.
 
-Expected: missed. On two cores of an EPYC cloud machine, jax 0.10.2, torch 2.13, `--repeat 7`, 65 symbols, in ms per
-step (quartiles):
+Expected: missed. On two quiet cores of an Intel Xeon cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, in ms per step
+(quartiles):
 
-| | small | wide | long |
-|---|---|---|---|
-| products alone | 24.0 (23.4 to 24.4) | 217.0 (216.3 to 222.9) | 59.8 (58.5 to 60.3) |
-| softmax | 38.6 (38.2 to 39.4) | 351.2 (333.5 to 357.9) | 157.0 (155.4 to 160.9) |
-| linear | 43.3 (42.1 to 44.5) | 353.7 (343.5 to 384.7) | 128.2 (125.6 to 133.9) |
-| gated-delta | 74.1 (71.8 to 74.4) | 498.1 (484.0 to 521.2) | 243.7 (241.3 to 245.9) |
-| torch | 38.3 (36.7 to 39.1) | 303.1 (299.1 to 317.3) | 139.5 (138.0 to 141.7) |
-| compiled torch | 34.8 (34.0 to 35.8) | 306.2 (291.5 to 312.8) | 136.1 (135.2 to 137.0) |
+| | tiny | small | wide | long | words |
+|---|---|---|---|---|---|
+| products alone | 7.1 (6.8 to 7.1) | 20.1 (19.7 to 20.5) | 159.8 (158.5 to 163.3) | 45.6 (43.8 to 46.7) | 281.8 (277.1 to 287.5) |
+| softmax | 21.7 (21.5 to 22.5) | 49.4 (49.4 to 49.8) | 318.1 (315.9 to 321.9) | 174.3 (172.2 to 177.2) | 579.9 (578.0 to 590.5) |
+| linear | 23.6 (23.0 to 23.7) | 54.5 (51.7 to 55.0) | 351.3 (348.7 to 353.2) | 153.6 (153.1 to 162.7) | 661.8 (656.7 to 673.4) |
+| gated-delta | 53.1 (52.6 to 55.0) | 87.0 (86.4 to 87.6) | 506.9 (505.0 to 521.9) | 285.7 (284.9 to 287.4) | 829.8 (787.3 to 836.4) |
+| torch | 21.7 (18.2 to 22.4) | 38.5 (36.5 to 40.1) | 233.0 (231.4 to 244.9) | 117.1 (115.6 to 120.5) | 478.2 (465.1 to 482.4) |
+| compiled torch | 16.0 (15.6 to 16.3) | 35.4 (34.7 to 35.7) | 231.0 (230.8 to 234.8) | 111.7 (110.7 to 113.1) | 473.0 (459.7 to 490.2) |
 
-Torch takes .97, .89 and .88 times as long as softmax, and 1.07 times as long as linear at 512 symbols. The products of
-the linear maps limit the step. "Products alone" are these products, forward and backward, at 151, 178 and 162 GFLOP/s.
-At the wide size 1.5 times faster than torch would be 202 ms, less than these products take; at 200 GFLOP/s, which the
-best single ones reach, they would take 193. A profile of the wide step, before rows of causal softmax were computed in
-parts: linear maps 183 ms, products of attention 79, softmax 39, other elementwise passes 27, sums over features 23,
-copies 3.
+Torch takes .92, .78, .73, .66 and .82 times as long as softmax, and .94, .71, .67, .76 and .71 times as long as linear;
+compiled torch .74, .71, .73, .63 and .81 times as long as softmax. How far behind depends on the processor and on the
+compiler: on two cores of an EPYC cloud machine, `--repeat 7`, 65 symbols, torch took .97, .89 and .88 times as long as
+softmax at the small, the wide and the long size. With jax 0.11.2 the same step of softmax takes 16.6, 39.0, 286.7 ms at
+the first three sizes on the Xeon (`language_jax.py`), and 614.5 ms with words.
+
+The products of the linear maps limit the step. "Products alone" are these products, forward and backward, at about 180,
+240 and 210 GFLOP/s at the small, the wide and the long size. At the wide size 1.5 times faster than torch would be 155 ms, less than these products take. Beyond the products
+ours takes 158 ms at the wide size, torch 73. A profile of this step on the EPYC, before rows of causal softmax were
+computed in parts: linear maps 183 ms, products of attention 79, softmax 39, other elementwise passes 27, sums over
+features 23, copies 3. The products of attention have 64 numbers to sum, and reach 80 GFLOP/s; torch has one kernel for
+attention, which skips what the mask excludes.
 """
 
 from importlib import import_module
