@@ -34,7 +34,8 @@ The products of the linear maps limit the step. "Products alone" are these produ
 ours takes 158 ms at the wide size, torch 73. A profile of this step on the EPYC, before rows of causal softmax were
 computed in parts: linear maps 183 ms, products of attention 79, softmax 39, other elementwise passes 27, sums over
 features 23, copies 3. The products of attention have 64 numbers to sum, and reach 80 GFLOP/s; torch has one kernel for
-attention, which skips what the mask excludes.
+attention, which skips what the mask excludes. A profile of the long step on the Xeon: all products 100 ms, sums 25,
+copies of the masked gradients of scores 22, other selections 15, exponentials 7.
 """
 
 from importlib import import_module

@@ -21,13 +21,15 @@ in ms per step (quartiles), and how many times as long theirs takes:
 | tiny | flax | 16.6 (16.2 to 16.9) | 22.5 (22.4 to 23.3) | 1.38 (1.32 to 1.40) |
 | small | flax | 39.0 (38.0 to 39.2) | 66.1 (65.0 to 66.9) | 1.71 (1.69 to 1.76) |
 | wide | flax | 286.7 (280.9 to 294.1) | 491.8 (474.4 to 500.8) | 1.73 (1.70 to 1.75) |
+| long | flax | 159.8 (159.2 to 160.1) | 317.3 (316.4 to 323.7) | 1.99 (1.97 to 2.02) |
 | words | flax | 614.5 (609.7 to 622.2) | 774.1 (764.3 to 782.4) | 1.25 (1.23 to 1.26) |
 | tiny | jax-linear-attention | 15.7 (15.1 to 15.7) | 23.4 (23.2 to 23.8) | 1.50 (1.48 to 1.55) |
 | small | jax-linear-attention | 38.0 (37.1 to 38.1) | 72.5 (71.5 to 73.4) | 1.92 (1.91 to 1.93) |
 | wide | jax-linear-attention | 290.0 (283.3 to 292.8) | 496.7 (482.4 to 509.0) | 1.72 (1.70 to 1.73) |
+| long | jax-linear-attention | 148.6 (148.1 to 150.0) | 342.5 (337.6 to 345.7) | 2.28 (2.28 to 2.32) |
 | words | jax-linear-attention | 594.0 (584.5 to 597.6) | 807.5 (802.3 to 813.6) | 1.36 (1.36 to 1.38) |
 
-`long` is not measured yet. The losses that the script prints differ, because each network draws its own initial values.
+The losses that the script prints differ, because each network draws its own initial values.
 """
 
 from importlib import import_module

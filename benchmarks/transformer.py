@@ -13,15 +13,20 @@ scores separate, no padding. Ours is the step that `attnlab run` makes, includin
 numbers that are not finite, 8 steps per dispatch. Torch's is written as its documentation has it. `--repeat` turns of 8
 steps each.
 
-Expected: the last lines say which part of the claim holds on this machine. On two cores of a 2.8 GHz Xeon cloud
-machine, jax 0.10.2, torch 2.13, `--repeat 5`, torch took 1.20 (1.17 to 1.30) times as long at the tiny size, in the
-median of turns, medians of 203 against 156 ms, and .99 (.95 to 1.02) at the larger, 1,110 against 1,167 ms. Before the
-scores of the vocabulary were computed by blocks of rows, it took 1.03 and .93 in the previous run. On two cores of an
-EPYC machine, without these blocks, it took 1.11 and 1.35 in two runs at the tiny size and 1.12 and 1.07 at the larger:
-the machines are shared.
-The limits, from the profiler: at the larger size, of a step of 1,052 ms on the EPYC, products take an estimated 660,
-near the 140 GFLOP/s that either library reaches in products of 2,048 × 256 × 256; the rest are passes over activations.
-At the tiny size, while other programs ran, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the
+Expected: kept for compiled torch, and for eager torch at the long size; missed for it at the others. On two quiet cores
+of an Intel Xeon cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, ms per step, and how many times as long torch takes
+(quartiles):
+
+| size | ours | torch | compiled torch | torch, times | compiled torch, times |
+|---|---|---|---|---|---|
+| tiny | 102.1 (102.1 to 104.4) | 152.1 (152.0 to 152.9) | 183.9 (182.7 to 186.1) | 1.49 (1.46 to 1.51) | 1.79 (1.76 to 1.79) |
+| base | 704 (679 to 706) | 792 (771 to 834) | 890 (852 to 905) | 1.18 (1.12 to 1.18) | 1.28 (1.25 to 1.35) |
+| long | 214.6 (212.3 to 215.4) | 332.1 (327.2 to 335.0) | 411.6 (407.1 to 413.8) | 1.54 (1.54 to 1.55) | 1.92 (1.91 to 1.95) |
+| wide | 628 (627 to 629) | 681 (678 to 696) | 817 (785 to 821) | 1.09 (1.08 to 1.11) | 1.27 (1.25 to 1.31) |
+
+The limits, from the profiler: at the base size, of a step of 1,052 ms on two cores of an EPYC machine, products take an
+estimated 660, near the 140 GFLOP/s that either library reaches there in products of 2,048 × 256 × 256; the rest are
+passes over activations. At the tiny size, while other programs ran, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the
 three products with them.
 
 Optimisations that helped: layers stored and not computed again (9 to 13%), unrolled (6% at the tiny size; at the larger
