@@ -11,8 +11,8 @@ or gated-delta in place of softmax, or are 4 layers of GRU. A text is 64 symbols
 batch are decoded together. Compilation is not counted. `--repeat` turns alternate.
 
 Expected: kept, except for a beam with softmax and 64 texts. On two quiet cores of an Intel Xeon cloud machine, jax
-0.11.2, torch 2.13, transformers 5.24, `--repeat 5`, symbols per second, and how many times as long transformers takes as
-softmax (quartiles):
+0.11.2, torch 2.13, transformers 5.24, `--repeat 5`, symbols per second, and how many times as long transformers takes
+as softmax (quartiles):
 
 | search, texts | softmax | linear | gated-delta | GRU | transformers | times |
 |---|---|---|---|---|---|---|
@@ -26,9 +26,9 @@ softmax (quartiles):
 The decoding state of softmax grows from 270 kB for 128 symbols to 17,302 kB for 8,192, that of linear attention has 68
 kB for all lengths.
 
-What bounds a beam of 64 texts: 320 hypotheses take 17 ms per symbol, as long for each as greedily. Moving their keys and
-values, 47 MB, takes 3.7 ms of it. Greedily, transformers takes 6.6 ms for 64 texts and needs only 3.1 times as long for
-320.
+What bounds a beam of 64 texts: 320 hypotheses take 17 ms per symbol, as long for each as greedily. Moving their keys
+and values, 47 MB, takes 3.7 ms of it. Greedily, transformers takes 6.6 ms for 64 texts and needs only 3.1 times as long
+for 320.
 """
 
 from __future__ import annotations

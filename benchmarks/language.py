@@ -11,17 +11,17 @@ biases, no dropout. `tiny` has width 64, and 32 sequences of 24 symbols. `small`
 at 1, and AdamW; float32. Ours is the step that `attnlab run` makes, 8 steps per dispatch. Torch's is written as its
 documentation has it, with `scaled_dot_product_attention`. `--repeat` turns of 8 steps each alternate.
 
-Expected: missed. On two quiet cores of an Intel Xeon cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, in ms per step
-(quartiles):
+Expected: missed. On two quiet cores of an Intel Xeon cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, in ms per
+step (quartiles):
 
 | | tiny | small | wide | long | words |
 |---|---|---|---|---|---|
-| products alone | 7.1 (6.8 to 7.1) | 20.1 (19.7 to 20.5) | 159.8 (158.5 to 163.3) | 45.6 (43.8 to 46.7) | 281.8 (277.1 to 287.5) |
-| softmax | 21.7 (21.5 to 22.5) | 49.4 (49.4 to 49.8) | 318.1 (315.9 to 321.9) | 174.3 (172.2 to 177.2) | 579.9 (578.0 to 590.5) |
-| linear | 23.6 (23.0 to 23.7) | 54.5 (51.7 to 55.0) | 351.3 (348.7 to 353.2) | 153.6 (153.1 to 162.7) | 661.8 (656.7 to 673.4) |
-| gated-delta | 53.1 (52.6 to 55.0) | 87.0 (86.4 to 87.6) | 506.9 (505.0 to 521.9) | 285.7 (284.9 to 287.4) | 829.8 (787.3 to 836.4) |
-| torch | 21.7 (18.2 to 22.4) | 38.5 (36.5 to 40.1) | 233.0 (231.4 to 244.9) | 117.1 (115.6 to 120.5) | 478.2 (465.1 to 482.4) |
-| compiled torch | 16.0 (15.6 to 16.3) | 35.4 (34.7 to 35.7) | 231.0 (230.8 to 234.8) | 111.7 (110.7 to 113.1) | 473.0 (459.7 to 490.2) |
+| products alone | 7.1 (6.8-7.1) | 20.1 (19.7-20.5) | 160 (158-163) | 45.6 (43.8-46.7) | 282 (277-288) |
+| softmax | 21.7 (21.5-22.5) | 49.4 (49.4-49.8) | 318 (316-322) | 174 (172-177) | 580 (578-590) |
+| linear | 23.6 (23.0-23.7) | 54.5 (51.7-55.0) | 351 (349-353) | 154 (153-163) | 662 (657-673) |
+| gated-delta | 53.1 (52.6-55.0) | 87.0 (86.4-87.6) | 507 (505-522) | 286 (285-287) | 830 (787-836) |
+| torch | 21.7 (18.2-22.4) | 38.5 (36.5-40.1) | 233 (231-245) | 117 (116-120) | 478 (465-482) |
+| compiled torch | 16.0 (15.6-16.3) | 35.4 (34.7-35.7) | 231 (231-235) | 112 (111-113) | 473 (460-490) |
 
 Torch takes .92, .78, .73, .66 and .82 times as long as softmax, and .94, .71, .67, .76 and .71 times as long as linear;
 compiled torch .74, .71, .73, .63 and .81 times as long as softmax. How far behind depends on the processor and on the
@@ -30,12 +30,13 @@ softmax at the small, the wide and the long size. With jax 0.11.2 the same step 
 the first three sizes on the Xeon (`language_jax.py`), and 614.5 ms with words.
 
 The products of the linear maps limit the step. "Products alone" are these products, forward and backward, at about 180,
-240 and 210 GFLOP/s at the small, the wide and the long size. At the wide size 1.5 times faster than torch would be 155 ms, less than these products take. Beyond the products
-ours takes 158 ms at the wide size, torch 73. A profile of this step on the EPYC, before rows of causal softmax were
-computed in parts: linear maps 183 ms, products of attention 79, softmax 39, other elementwise passes 27, sums over
-features 23, copies 3. The products of attention have 64 numbers to sum, and reach 80 GFLOP/s; torch has one kernel for
-attention, which skips what the mask excludes. A profile of the long step on the Xeon: all products 100 ms, sums 25,
-copies of the masked gradients of scores 22, other selections 15, exponentials 7.
+240 and 210 GFLOP/s at the small, the wide and the long size. At the wide size 1.5 times faster than torch would be 155
+ms, less than these products take. Beyond the products ours takes 158 ms at the wide size, torch 73. A profile of this
+step on the EPYC, before rows of causal softmax were computed in parts: linear maps 183 ms, products of attention 79,
+softmax 39, other elementwise passes 27, sums over features 23, copies 3. The products of attention have 64 numbers to
+sum, and reach 80 GFLOP/s; torch has one kernel for attention, which skips what the mask excludes. A profile of the long
+step on the Xeon: all products 100 ms, sums 25, copies of the masked gradients of scores 22, other selections 15,
+exponentials 7.
 """
 
 from importlib import import_module

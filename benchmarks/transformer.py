@@ -14,20 +14,20 @@ numbers that are not finite, 8 steps per dispatch. Torch's is written as its doc
 steps each.
 
 Expected: kept for compiled torch, and for eager torch at the long size; missed for it at the others. On two quiet cores
-of an Intel Xeon cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, ms per step, and how many times as long torch takes
-(quartiles):
+of an Intel Xeon cloud machine, jax 0.10.2, torch 2.13, `--repeat 5`, ms per step, and how many times as long torch
+takes (quartiles):
 
 | size | ours | torch | compiled torch | torch, times | compiled torch, times |
 |---|---|---|---|---|---|
-| tiny | 102.1 (102.1 to 104.4) | 152.1 (152.0 to 152.9) | 183.9 (182.7 to 186.1) | 1.49 (1.46 to 1.51) | 1.79 (1.76 to 1.79) |
-| base | 704 (679 to 706) | 792 (771 to 834) | 890 (852 to 905) | 1.18 (1.12 to 1.18) | 1.28 (1.25 to 1.35) |
-| long | 214.6 (212.3 to 215.4) | 332.1 (327.2 to 335.0) | 411.6 (407.1 to 413.8) | 1.54 (1.54 to 1.55) | 1.92 (1.91 to 1.95) |
-| wide | 628 (627 to 629) | 681 (678 to 696) | 817 (785 to 821) | 1.09 (1.08 to 1.11) | 1.27 (1.25 to 1.31) |
+| tiny | 102 (102-104) | 152 (152-153) | 184 (183-186) | 1.49 (1.46-1.51) | 1.79 (1.76-1.79) |
+| base | 704 (679-706) | 792 (771-834) | 890 (852-905) | 1.18 (1.12-1.18) | 1.28 (1.25-1.35) |
+| long | 215 (212-215) | 332 (327-335) | 412 (407-414) | 1.54 (1.54-1.55) | 1.92 (1.91-1.95) |
+| wide | 628 (627-629) | 681 (678-696) | 817 (785-821) | 1.09 (1.08-1.11) | 1.27 (1.25-1.31) |
 
 The limits, from the profiler: at the base size, of a step of 1,052 ms on two cores of an EPYC machine, products take an
 estimated 660, near the 140 GFLOP/s that either library reaches there in products of 2,048 × 256 × 256; the rest are
-passes over activations. At the tiny size, while other programs ran, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the
-three products with them.
+passes over activations. At the tiny size, while other programs ran, 46% of the step went to the vocabulary's 1,536 ×
+8,000 scores, 18% to the three products with them.
 
 Optimisations that helped: layers stored and not computed again (9 to 13%), unrolled (6% at the tiny size; at the larger
 nothing, 7% with jax 0.12), no argmax of the scores for a training metric (17% at the tiny size), scores by blocks (16%

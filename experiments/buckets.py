@@ -3,8 +3,8 @@
 Claim: no. With 1, 2, 4 and 10 buckets a GRU and a Transformer learn equally well within their intervals.
 Command: ATTNLAB_DATA=... attnlab run experiments/buckets.py --out runs/hun --workers 2
          attnlab run experiments/buckets.py task=dates --out runs/dates --workers 2
-Minutes on two cores: not measured. With 1, 2, 4 and 10 buckets a step of Hungarian takes .17, .10, .08 and .08 s for the
-Transformer and .15, .09, .05 and .07 s for the GRU, on one core while other programs ran.
+Minutes on two cores: not measured. With 1, 2, 4 and 10 buckets a step of Hungarian takes .17, .10, .08 and .08 s for
+the Transformer and .15, .09, .05 and .07 s for the GRU, on one core while other programs ran.
 Expected: word error on the Hungarian test words, five seeds, mean and 95% interval, with 1, 2, 4 and 10 buckets:
 Transformer 19.1% (16.7-21.5), 19.1 (15.5-22.7), 19.9 (16.7-23.1), 19.2 (16.9-21.5); GRU 10.3 (8.8-11.7), 10.0
 (9.5-10.6), 11.2 (10.6-11.8), 11.2 (10.4-12.0). No difference from one bucket is significant. Dates are not measured
