@@ -128,6 +128,26 @@ def test_a_longer_text_overtakes_where_the_penalty_lets_it():
     np.testing.assert_allclose(scores, [np.log(0.5)], rtol=1e-5)
 
 
+def test_what_other_examples_of_a_batch_still_decode_changes_none_that_has_ended():
+    """One ends after one token, and its model answers NaN from then on. The other takes five."""
+    quick, late = jnp.log(jnp.array([1e-9, 1e-9, 0.9, 0.06, 0.04])), jnp.log(jnp.array([0, 0, 1e-9, 0.6, 0.4]))
+    beam = Beam(3, 0.0)
+
+    @jax.jit
+    def decode(quickly):
+        scores = lambda n: jnp.where(quickly, jnp.where(n < 1, quick, jnp.nan), jnp.where(n < 4, late, quick))
+        return beam.search(DecodeProblem(lambda n, token: (scores(n), n + 1), jnp.int32(0), 1, 2, 5))
+
+    together = jax.vmap(decode)(jnp.array([True, False]))
+    for n, quickly in enumerate((True, False)):
+        alone = decode(quickly)
+        np.testing.assert_array_equal(together.tokens[n], alone.tokens)
+        np.testing.assert_allclose(together.scores[n], alone.scores, rtol=1e-6)
+    np.testing.assert_array_equal(together.tokens[0], [[2, 0, 0, 0, 0]])
+    np.testing.assert_allclose(together.scores[0], [np.log(0.9)], rtol=1e-5)
+    assert (together.tokens[1] > 2).sum() == 4
+
+
 def test_float64_scores_are_accepted(x64):
     table = toy.drawn(3)
     wide, narrow = (toy.decode(Beam(3, best=2), table.astype(dtype)) for dtype in ("float64", "float32"))
