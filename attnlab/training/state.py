@@ -179,7 +179,7 @@ def _paces(packing: Packing, dtype: jnp.dtype) -> list[np.ndarray]:
     return packing.spread(paces, dtype)
 
 
-def of_lane(tree: PyTree, lane: int) -> PyTree:
+def select_lane(tree: PyTree, lane: int) -> PyTree:
     """Returns the arrays of one lane from a tree whose arrays have a leading axis of lanes.
 
     They are sliced on the host: a device would compile a program for the shape of each array.

@@ -19,7 +19,7 @@ from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.trained.pictures import answer_pictures
 from attnlab.lab.trained.snapshot import snapshots
 from attnlab.training.averaging import averaged
-from attnlab.training.state import of_lane
+from attnlab.training.state import select_lane
 from attnlab.training.trainer import Trainer
 
 QUICK = 256  # test examples of a preview: one batch of the shape that is already compiled for validation
@@ -58,7 +58,7 @@ def draw(
     if found["metrics"]:
         lanes = plan.experiment.train.lanes
         lane = next(n for n, (_, rate) in enumerate(lanes) if rate == found["learning_rate"] and alive[n])
-        first = of_lane(models, lane)
+        first = select_lane(models, lane)
         shown = partial(trainer.first_answers, models, lane)
         parts = {
             "maps": lambda: _write(plan, "maps", snapshots(plan.experiment.model, first, plan.problem, shown)),

@@ -16,7 +16,7 @@ from attnlab.lab.trained.load import Trained, lane_of
 from attnlab.tasks.base.task import TaskData
 from attnlab.training.averaging import averaged
 from attnlab.training.checkpoints import CheckpointError
-from attnlab.training.state import of_lane
+from attnlab.training.state import select_lane
 from attnlab.training.trainer import Trainer
 
 
@@ -46,4 +46,4 @@ def history(run: str | Path, found: Trained[TaskData]) -> Iterator[CheckpointMod
             continue
         # The newest usable checkpoint decides on the lane, so that all steps show the same one.
         lane = lane_of(found.experiment, read_file(folder, "result"), np.asarray(state.alive)) if lane is None else lane
-        yield CheckpointModel(step, of_lane(averaged(train, state, step), lane))
+        yield CheckpointModel(step, select_lane(averaged(train, state, step), lane))

@@ -31,7 +31,7 @@ from attnlab.tasks.base.task import TaskData
 from attnlab.tasks.base.text_interface import TextInterface
 from attnlab.training.averaging import averaged
 from attnlab.training.checkpoints import CheckpointError, Checkpoints
-from attnlab.training.state import State, of_lane
+from attnlab.training.state import State, select_lane
 from attnlab.training.trainer import Trainer
 
 Interface = TypeVar("Interface", bound=TextInterface, covariant=True)
@@ -104,7 +104,7 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained[Te
     """
     found = restored(run, step, data=data)
     lane = lane_of(found.experiment, found.result, np.asarray(found.state.alive))
-    model = of_lane(found.models, lane)
+    model = select_lane(found.models, lane)
     return Trained(found.experiment, found.problem, model, found.step)
 
 
