@@ -17,8 +17,8 @@ STEP = 10e9
 """FLOPs of a training step, all lanes together, that one core computes as fast per core as several do.
 
 Measured on two cores: the variants of `experiments/dates.py`, with 4 GFLOP per step, train for 304 s one after the
-other, and for 229 s side by side. With 20 GFLOP per step, a language model of width 256, one process takes 122 s and two
-take 130.
+other, and for 229 s side by side. With 20 GFLOP per step, a language model of width 256, one process takes 122 s and
+two take 130.
 """
 VARIANT = 1e12  # FLOPs of a variant below which starting a process takes longer than it saves
 MEMORY = 2 * 2**30  # bytes of a process
