@@ -143,20 +143,22 @@ class Trainer:
             state, metrics = program(state, batches, steps.kind, np.int32(count))
             return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
-    def compile_ahead(self, background: Background, limit: int | None = VALIDATED) -> None:
-        """Compiles the training step, then the answers to the validation data, in the background.
+    def compile_ahead(self, background: Background, training: bool, limit: int | None = VALIDATED) -> None:
+        """Compiles programs in the background, before they are needed.
 
         Nothing is compiled ahead if the lanes are divided among several devices.
 
         Args:
             background: The thread that compiles.
+            training: Whether to compile the training step, in addition to the answers to the validation data.
             limit: The number of validation examples. None is all.
         """
         if self.sharding is not None:
             return
         shapes = cache(lambda: jax.eval_shape(self.start))  # traced once, in the background
-        steps, _ = self.batches(0, self.train.steps)
-        self._compile_in(background, "train", steps.batches, lambda: self._lower_train(shapes(), steps))
+        if training:
+            steps, _ = self.batches(0, self.train.steps)
+            self._compile_in(background, "train", steps.batches, lambda: self._lower_train(shapes(), steps))
         for batch in self.problem.eval_batches("valid", limit):
             lower = lambda batch=batch: jax.jit(self._answer()).lower(shapes().model, batch)
             self._compile_in(background, "answer", batch, lower)

@@ -20,10 +20,9 @@ from attnlab.training.trainer import Trainer
 class Ahead:
     """The trainers of a study's variants, which compile in the background while another program runs.
 
-    While a model is created, its training program is traced and compiled. A training program leaves a CPU partly idle.
-    While it runs, the programs that evaluate its variant and those of the next variant are traced and compiled, and the
-    costs of its variant are counted. With a single core, or on an accelerator, whose memory a compilation may use,
-    nothing runs in the background.
+    A training program leaves a CPU partly idle. While it runs, the programs that evaluate its variant and those of the
+    next variant are traced and compiled, and the costs of its variant are counted. With a single core, or on an
+    accelerator, whose memory a compilation may use, nothing runs in the background.
 
     Args:
         plans: the plans of the variants that this process trains one after the other. With several processes, which
@@ -39,7 +38,7 @@ class Ahead:
 
     def trainer(self, plan: Plan) -> Trainer:
         """Return the trainer of a variant, whose programs may be compiled already."""
-        trainer = self._trainers.pop(plan.order, None) or self._prepared(plan)
+        trainer = self._trainers.pop(plan.order, None) or self._create(plan)
         trainer.lowered = partial(self._begin, plan, trainer)
         return trainer
 
@@ -60,24 +59,23 @@ class Ahead:
         trainer.lowered = lambda: None
         if self._background is None:
             return
+        # What fails here fails again when it is needed, and is reported then.
+        with suppress(Exception):
+            trainer.compile_ahead(self._background, training=False)
         self._costs[plan.order] = self._background.submit(partial(costs, plan.experiment, plan.problem))
         if (following := self._following(plan)) is not None:
-            self._trainers[following.order] = self._prepared(following)
+            trainer = self._trainers[following.order] = self._create(following)
+            with suppress(Exception):
+                trainer.compile_ahead(self._background, training=True)
 
     def _following(self, plan: Plan) -> Plan | None:
         """Return the next variant that is not finished."""
         later = (each for each in self._plans if each.order > plan.order and each.done is None)
         return next((each for each in later if not each.folder.file("result").exists()), None)
 
-    def _prepared(self, plan: Plan) -> Trainer:
-        """Return a new trainer, whose programs are compiled in the background."""
+    def _create(self, plan: Plan) -> Trainer:
         create: Callable = lambda key: plan.experiment.model.create(key, plan.problem.shape)
-        trainer = Trainer(
+        return Trainer(
             create, plan.problem, plan.experiment.train, announce=self._progress.compiling,
             announced=self._progress.compiled,
         )  # fmt: skip
-        if self._background is not None:
-            # What fails here fails again when it is needed, and is reported then.
-            with suppress(Exception):
-                trainer.compile_ahead(self._background)
-        return trainer

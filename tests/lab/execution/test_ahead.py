@@ -59,11 +59,11 @@ def alone(tmp_path, monkeypatch):
     return found
 
 
-def test_no_variant_compiles_what_the_background_has_compiled(tmp_path, monkeypatch, alone):
+def test_the_second_variant_waits_for_no_compilation(tmp_path, monkeypatch, alone):
     monkeypatch.setattr(ahead, "Background", AtOnce)
     progress = Compiling()
     assert trained(tmp_path, progress) == alone
-    assert [len(compiled) for compiled in progress.compilations.values()] == [0, 0]
+    assert [len(compiled) for compiled in progress.compilations.values()] == [1, 0]
 
 
 def test_the_results_are_those_of_one_thread(tmp_path, alone):
@@ -84,9 +84,14 @@ def test_what_fails_in_the_background_is_done_again(tmp_path, monkeypatch, alone
     assert all(len(compiled) == 2 for compiled in progress.compilations.values())
 
 
-def test_a_variant_that_cannot_be_prepared_is_trained(tmp_path, monkeypatch):
-    def failing(trainer, background, limit=512):
-        raise ValueError("no validation data")
+def test_a_next_variant_that_cannot_be_prepared_fails_by_itself(tmp_path, monkeypatch):
+    """The variant before it is trained to its end."""
+    real = Trainer.compile_ahead
+
+    def failing(trainer, background, training, limit=512):
+        if training:
+            raise ValueError("no validation data")
+        real(trainer, background, training, limit)
 
     monkeypatch.setattr(ahead, "cores", lambda: [0, 1])
     monkeypatch.setattr(Trainer, "compile_ahead", failing)
