@@ -26,9 +26,9 @@ as softmax (quartiles):
 The decoding state of softmax grows from 270 kB for 128 symbols to 17,302 kB for 8,192, that of linear attention has 68
 kB for all lengths.
 
-What bounds a beam of 64 texts: 320 hypotheses take 17 ms per symbol, as long for each as greedily. Moving their keys
-and values, 47 MB, takes 3.7 ms of it. Greedily, transformers takes 6.6 ms for 64 texts and needs only 3.1 times as long
-for 320.
+What bounds a beam of 64 texts: 320 hypotheses take 16.5 ms per symbol, 1.16 times as long for each as greedily.
+Moving their keys and values, 47 MB, takes 3.7 ms, measured by itself. Greedily, transformers takes 6.6 ms for 64 texts
+and needs only 3.1 times as long for 320.
 """
 
 from __future__ import annotations

@@ -144,9 +144,9 @@ def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Mea
             T,
             why_not=f"needs {ours.memory / 1e9:.1f} GB, more than the limit of {room / 1e9:.1f} GB",
         )
-    others = peers.available_peers(plan.mechanisms[name], mask) if plan.peers else {}
-    drawn, cotangent = inputs(mechanism, T, plan.heads, plan.width), target(T, plan.heads, plan.width)
-    call = peers.PeerCall(mechanism, drawn, cotangent, mask, which)
+    others = peers.available_peers(mechanism, mask) if plan.peers else {}
+    drawn = inputs(mechanism.with_length(T), T, plan.heads, plan.width)
+    call = peers.PeerCall(mechanism, drawn, target(T, plan.heads, plan.width), mask, which)
     programs = {OURS: ours} | {peer: each.prepare(call) for peer, each in others.items()}
     seconds = timed(programs, plan.repeat)
     timings = {

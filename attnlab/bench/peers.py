@@ -97,23 +97,18 @@ def _on_cpu_or_cuda(platform: str) -> bool:
 
 
 def _jax(call: PeerCall) -> Program:
-    return _by_token(call, lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=call.mask == "causal"))
+    return _in_jax(call, lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=call.mask == "causal"))
 
 
 def _tokamax(call: PeerCall) -> Program:
     attention = import_module("tokamax").dot_product_attention
-    return _by_token(call, lambda q, k, v: attention(q, k, v, is_causal=call.mask == "causal"))
+    return _in_jax(call, lambda q, k, v: attention(q, k, v, is_causal=call.mask == "causal"))
 
 
 def _chunked_form(mechanism: Mechanism) -> PeerFunction | None:
     """Return the chunked form of a mechanism in jax-linear-attention, or None if it has none."""
-    computes = lambda ours: isinstance(ours, MechanismSubject) and _resized(ours.mechanism) == _resized(mechanism)
+    computes = lambda ours: isinstance(ours, MechanismSubject) and ours.mechanism == mechanism
     return next((each for each in jla.chunked_forms() if computes(each.ours)), None)
-
-
-def _resized(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism with a length that does not distinguish it from others."""
-    return mechanism.with_length(1)
 
 
 def _jax_linear_attention(call: PeerCall) -> Program:
@@ -128,10 +123,10 @@ def _jax_linear_attention(call: PeerCall) -> Program:
         named = dict(zip(names, tokens, strict=True)) | dict(zip(of_heads, heads, strict=True))
         return run({"q": q, "k": k, "v": v} | named)
 
-    return _by_token(call, attention, [extra[name] for name in names], list(of_heads.values()))
+    return _in_jax(call, attention, [extra[name] for name in names], list(of_heads.values()))
 
 
-def _by_token(
+def _in_jax(
     call: PeerCall, attention: Callable, tokens: Sequence[np.ndarray] = (), heads: Sequence[np.ndarray] = ()
 ) -> Program:
     """Compile a function in jax of arrays `[B T H …]`.

@@ -21,18 +21,20 @@ def shared(step: Callable, state: PyTree, token: Int[Array, ""]) -> PyTree:
         token: The first token.
     """
     program = jax.make_jaxpr(lambda state, token: step(state, token)[1])(state, token).jaxpr
-    count = len(jax.tree.leaves(state))
-    found = [True] * count
-    while True:
-        depends = dict(zip(program.invars, [*(not each for each in found), True], strict=True))
-        # A variable that no equation and no argument defines is a constant of the program.
-        changes = lambda x: not isinstance(x, jex.core.Literal) and depends.get(x, False)  # noqa: B023
-        for equation in program.eqns:
-            depends |= dict.fromkeys(equation.outvars, any(map(changes, equation.invars)))
-        after = [known and not changes(new) for known, new in zip(found, program.outvars, strict=True)]
-        if after == found:
-            return jax.tree.unflatten(jax.tree.structure(state), found)
-        found = after
+    found, before = [True] * len(program.outvars), None
+    while found != before:
+        before, found = found, _still_shared(program, found)
+    return jax.tree.unflatten(jax.tree.structure(state), found)
+
+
+def _still_shared(program: jex.core.Jaxpr, found: list[bool]) -> list[bool]:
+    """Return which arrays of those that are shared before a step are shared after it."""
+    changing = {x for x, is_shared in zip(program.invars, [*found, False], strict=True) if not is_shared}
+    changes = lambda x: not isinstance(x, jex.core.Literal) and x in changing
+    for equation in program.eqns:
+        if any(map(changes, equation.invars)):
+            changing |= set(equation.outvars)
+    return [known and not changes(new) for known, new in zip(found, program.outvars, strict=True)]
 
 
 def axes(is_shared: PyTree) -> PyTree:

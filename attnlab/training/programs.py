@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import CancelledError, Future
 
 import jax
+import numpy as np
 from jax.stages import Compiled
 from jaxtyping import PyTree
 
@@ -49,3 +50,14 @@ def peak_memory(program: Compiled) -> int:
         return 0
     outputs = found.output_size_in_bytes - found.alias_size_in_bytes
     return found.argument_size_in_bytes + outputs + found.temp_size_in_bytes
+
+
+def filled(batch: dict[str, np.ndarray], like: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns a batch of the shapes of another one, so that the same program reads it. Its examples are repeated.
+
+    If that is impossible, because the arrays of an example have other shapes, the batch is returned as it is.
+    """
+    fits = lambda a, b: np.shape(a)[1:] == np.shape(b)[1:] and len(a) <= len(b)
+    if batch.keys() != like.keys() or not all(fits(x, like[name]) for name, x in batch.items()):
+        return batch
+    return {name: np.resize(x, np.shape(like[name])) for name, x in batch.items()}

@@ -22,7 +22,7 @@ from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import readable_memory_errors
 from attnlab.training.problem import TrainingProblem
-from attnlab.training.programs import ahead_result, peak_memory, program_key, sizes_text
+from attnlab.training.programs import ahead_result, filled, peak_memory, program_key, sizes_text
 from attnlab.training.shapes import Shapes, Steps, stack_steps
 
 # Steps in one dispatch: enough that the overhead of a dispatch becomes negligible. On a CPU the overhead is the memory
@@ -222,9 +222,7 @@ class Trainer:
             count: The number of examples. The answers to repeated examples follow.
         """
         batch, like = self.problem.eval_batches("test", count)[0], self.problem.eval_batches("valid", VALIDATED)[0]
-        same = lambda a, b: np.shape(a)[1:] == np.shape(b)[1:] and len(a) <= len(b)
-        if batch.keys() == like.keys() and all(same(batch[name], like[name]) for name in batch):
-            batch = {name: np.resize(x, np.shape(like[name])) for name, x in batch.items()}
+        batch = filled(batch, like)
         with readable_memory_errors(self.train, "evaluating"):
             found = self._evaluate("answer", self._answer(), model, batch)
         return jax.tree.map(lambda x: np.asarray(x)[lane], found)

@@ -62,7 +62,7 @@ def draw(
         shown = partial(trainer.first_answers, models, lane)
         parts = {
             "maps": lambda: _write(plan, "maps", snapshots(plan.experiment.model, first, plan.problem, shown)),
-            "pictures": lambda: _write(plan, "pictures", answer_pictures(first, plan.problem, shown)),
+            "pictures": lambda: _write(plan, "pictures", answer_pictures(plan.problem, shown)),
             "test answers": partial(_answers, plan, answers, found, note),
         }
         for what, make in parts.items():

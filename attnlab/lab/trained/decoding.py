@@ -7,14 +7,12 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import PyTree
 
 from attnlab.data.text.vocabulary import END
 from attnlab.decoding import Beam, Greedy, Sample, Search
 from attnlab.documented import Documented
 from attnlab.lab.trained.load import Trained
-from attnlab.tasks.base.task import TaskData
-from attnlab.tasks.base.text_interface import Batch, TextInterface, is_continued, is_decoded, one_line
+from attnlab.tasks.base.text_interface import TextInterface, is_continued, is_decoded, one_line
 
 BEAM, DRAWS = ("beam", "penalty"), ("temperature", "top_k", "top_p")
 
@@ -216,14 +214,3 @@ class Answerer:
         # A continuation of a text keeps its line breaks.
         text = text if self.problem.continues else one_line(text)
         return Answer(text, float(score), bool((tokens == END).any()), tokens)
-
-
-def first_answers(model: PyTree, problem: TaskData, count: int) -> Batch:
-    """Return a model's answers to the first test examples, by the task's default decoder.
-
-    Args:
-        model: The model.
-        problem: The data of the task.
-        count: The number of examples. The answers to the padding of their evaluation batch follow.
-    """
-    return jax.tree.map(np.asarray, jax.jit(problem.answer)(model, problem.eval_batches("test", count)[0]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol, TypedDict, runtime_checkable
 
 import jax
@@ -12,7 +11,6 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from attnlab.analysis.maps import attention_maps
-from attnlab.lab.trained.decoding import first_answers
 from attnlab.lab.trained.example import GridConfig, TeacherForcedExample, attentions, axis, observed, symbols
 from attnlab.ops.edges import EdgeIndex
 from attnlab.tasks.base.example import ImageAxis, ModelExample
@@ -53,9 +51,7 @@ class EdgeWeights(Protocol):
         ...
 
 
-def snapshots(
-    config: object, model: PyTree, problem: TaskData, answers: Callable[[int], Batch] | None = None
-) -> Snapshots | None:
+def snapshots(config: object, model: PyTree, problem: TaskData, answers: Callable[[int], Batch]) -> Snapshots | None:
     """Compute the attention maps of a trained model on three test examples, as stored in `maps.json`.
 
     The task says which maps are computed and on which of the first eight examples:
@@ -73,14 +69,14 @@ def snapshots(
         config: The configuration of the model.
         model: The trained model.
         problem: The data of the task.
-        answers: Returns the model's answers to a number of test examples. None: `first_answers`.
+        answers: Returns the model's answers to a number of test examples, the first ones.
 
     Returns:
         The maps, or None if the model has no such attention or its maps are too large.
     """
     if problem.maps is None:
         return None
-    answers, examples = answers or partial(first_answers, model, problem), []
+    examples = []
     batch = {name: np.asarray(values)[:FIRST] for name, values in problem.eval_batches("test", FIRST)[0].items()}
     answered = answers(FIRST) if problem.maps.answered and attentions(config) else None
     for row in problem.map_rows(batch):

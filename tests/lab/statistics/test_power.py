@@ -19,16 +19,17 @@ def test_power_equals_the_published_values():
 
 @pytest.mark.parametrize("seeds", [2, 3, 10])
 @pytest.mark.parametrize("level", LEVELS)
-def test_power_equals_the_simulated_frequency(seeds, level):
+@pytest.mark.parametrize("difference", [1.3, 9.0])
+def test_power_equals_the_simulated_frequency(seeds, level, difference):
     # Given s, the mean is normal: the probability is averaged over s, by the quantiles of its distribution.
     from scipy.special import chdtri, ndtr, stdtrit
 
     shares = (np.arange(100_000) + 0.5) / 100_000
     reach = stdtrit(seeds - 1, (1 + level) / 2) * np.sqrt(chdtri(seeds - 1, shares) / (seeds - 1))
-    shift = 1.3 * math.sqrt(seeds)
+    shift = difference * math.sqrt(seeds)
     by_hand = np.mean(ndtr(shift - reach) + ndtr(-shift - reach))
-    assert power(1.3, 1.0, seeds, level) == pytest.approx(by_hand, abs=2e-5)
-    assert power(-1.3, 1.0, seeds, level) == power(1.3, 1.0, seeds, level)
+    assert power(difference, 1.0, seeds, level) == pytest.approx(by_hand, abs=2e-5)
+    assert power(-difference, 1.0, seeds, level) == power(difference, 1.0, seeds, level)
 
 
 def test_power_counts_both_tails():

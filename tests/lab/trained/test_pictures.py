@@ -10,25 +10,26 @@ from attnlab.tasks.base.task import TaskData
 
 
 class Drawn:
-    """Answers each number by its double."""
+    """Numbers, whose answers are drawn."""
 
     def eval_batches(self, part, limit=None):
         assert part == "test"
         return [{"x": np.arange(20.0)}]
-
-    def answer(self, model, batch):
-        return {"y": batch["x"] * model}
 
     def pictures(self, batch, answer):
         assert len(batch["x"]) == FIRST
         return {"doubled": PNG + bytes(answer["y"].astype(np.uint8))}
 
 
+def doubled(count):
+    return {"y": 2 * np.arange(20.0)}
+
+
 def test_pictures_are_stored_and_read_again(tmp_path):
     run = RunFolder(tmp_path)
     run.write("experiment", {"study": "", "question": "", "variant": "", "quick": False, "experiment": {}})
     assert pictures(run) == ()
-    run.write("pictures", answer_pictures(2.0, Drawn()) or {})
+    run.write("pictures", answer_pictures(Drawn(), doubled) or {})
     assert pictures(run) == (Picture("doubled", PNG + bytes(range(0, 32, 2))),)
 
 
@@ -39,14 +40,14 @@ def test_user_matplotlib_settings_do_not_change_pictures():
         def pictures(self, batch, answer):
             return {"square": grid([np.eye(3)], ["one"])}
 
-    plain = answer_pictures(2.0, Squares())
+    plain = answer_pictures(Squares(), doubled)
     with matplotlib.rc_context({"text.usetex": True, "font.size": 30, "figure.facecolor": "red"}):
-        assert answer_pictures(2.0, Squares()) == plain
+        assert answer_pictures(Squares(), doubled) == plain
 
 
 def test_task_without_pictures_stores_none():
     silent = type("Silent", (Drawn,), {"pictures": TaskData.pictures})()
-    assert answer_pictures(2.0, silent) is None
+    assert answer_pictures(silent, doubled) is None
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,11 @@ WORDS = ListOps(valid_examples=4, test_examples=4, shortest=5, longest=12)
 FIGURES = Figures(train_examples=20, valid_examples=10, test_examples=10, size=12)
 
 
+def maps(config, model, problem):
+    answers = lambda count: jax.jit(problem.answer)(model, problem.eval_batches("test", count)[0])
+    return snapshots(config, model, problem, answers)
+
+
 @pytest.mark.parametrize("pool", ["mean", "token"])
 @pytest.mark.parametrize(
     ("task", "model", "text", "names"),
@@ -40,7 +45,7 @@ def test_class_token_is_the_first_row(task, model, text, names, pool):
     problem, config = task.load(), model(width=4, heads=1, layers=1, feedforward=4, pool=pool)
     drawn = config.create(jax.random.key(0), problem.shape)
     first = ["[class]"] if pool == "token" else []
-    for example in snapshots(config, drawn, problem)["examples"]:
+    for example in maps(config, drawn, problem)["examples"]:
         assert example["source"][: len(first) + 1] == [*first, example["source"][len(first)]]
         assert "[class]" not in example["source"][len(first) :]
         # Whole rows: nothing that is read is left out, the last word neither.
@@ -56,21 +61,21 @@ def test_long_maps_are_cut_to_their_beginning(monkeypatch):
     problem = Documents(shortest=150, longest=150, valid_examples=3, test_examples=3).load()
     config = Classifier(width=4, heads=2, layers=1, feedforward=4)
     model = config.create(jax.random.key(0), problem.shape)
-    example = snapshots(config, model, problem)["examples"][0]
+    example = maps(config, model, problem)["examples"][0]
     batch = problem.eval_batches("test")[0]
     one = (jnp.asarray(batch[name][0]) for name in ("source", "keep"))
     whole = attention_maps(model, *one)["encoder"]
     assert (whole.shape, len(example["source"])) == ((1, 2, 150, 150), 128)
     np.testing.assert_allclose(example["layers"], whole[:, :, :128, :128], atol=1e-4)
     monkeypatch.setattr("attnlab.lab.trained.snapshot.LARGEST", 2 * 150 * 150 - 1)
-    assert snapshots(config, model, problem) is None
+    assert maps(config, model, problem) is None
 
 
 def test_decoder_maps_of_the_first_examples():
     problem = Recall(vocabulary=64, pairs=4, queries=4, length=200, valid_examples=4, test_examples=4).load()
     config = Language(width=4, heads=2, layers=1, feedforward=4)
     model = config.create(jax.random.key(0), problem.shape)
-    found = snapshots(config, model, problem)
+    found = maps(config, model, problem)
     assert (found["kind"], len(found["examples"])) == ("decoder", 3)
     for row, example in enumerate(found["examples"]):
         tokens = problem.eval_batches("test")[0]["tokens"][row]
@@ -85,7 +90,7 @@ def test_decoder_maps_of_the_first_examples():
 def test_graph_maps_of_nodes_and_neighbours():
     """Rows of a node whose neighbours are all drawn sum to 1; no edge, no weight; GCN's fixed weights are no map."""
     problem, config = Nodes(each=5, valid_examples=20, test_examples=20).load(), Gat(width=4, heads=2)
-    found = snapshots(config, config.create(jax.random.key(0), problem.shape), problem)
+    found = maps(config, config.create(jax.random.key(0), problem.shape), problem)
     assert found["kind"] == "graph"
     sizes = []
     for example in found["examples"]:
@@ -101,7 +106,7 @@ def test_graph_maps_of_nodes_and_neighbours():
                 assert (layers[:, :, t, s] > 0).all() == (a == b or (a, b) in edges)
         sizes.append(len(near))
     assert sizes == sorted(sizes, reverse=True)
-    assert snapshots(Gcn(), Gcn().create(jax.random.key(0), problem.shape), problem) is None
+    assert maps(Gcn(), Gcn().create(jax.random.key(0), problem.shape), problem) is None
 
 
 @pytest.mark.parametrize("sure", [0.0, 2.0])
@@ -111,7 +116,7 @@ def test_detection_maps_of_queries_and_positions(sure, monkeypatch):
     problem = Discs(train_examples=4, valid_examples=2, test_examples=4, rows=18, columns=25).load()
     config = Detr(width=8, heads=2, layers=2, queries=6, channels=4, stages=2)
     model = config.create(jax.random.key(0), problem.shape)
-    found = snapshots(config, model, problem)
+    found = maps(config, model, problem)
     assert (found["kind"], len(found["examples"])) == ("cross", 3)
     batch = problem.eval_batches("test", 8)[0]
     labels = jax.jit(problem.answer)(model, batch)["label"]
