@@ -55,7 +55,7 @@ from attnlab.analysis.measure import Program, compiled, quartiles, timed, times_
 from attnlab.bench.calls import with_gradients
 from attnlab.bench.peer_parity import jla
 from attnlab.bench.peer_parity.comparison import PeerFunction
-from attnlab.bench.script import claim, finish, options, say
+from attnlab.bench.script import claim, finish, options, say, share
 
 LEAST = {"gated-linear": 4, "kda": 4}
 
@@ -89,7 +89,7 @@ def main() -> None:
     with jax.numpy_rank_promotion("allow"):
         peers = {peer.ours.name: peer for peer in jla.chunked_forms()}
         chosen = options(__doc__, [1024, 4096], 7, list(peers))
-        results, ratios = {}, {}
+        results, ratios, shares = {}, {}, {}
         for name in chosen.mechanisms:
             for T in chosen.lengths:
                 programs = pair(peers[name], T)
@@ -101,8 +101,10 @@ def main() -> None:
                 flops = {each: program.flops for each, program in programs.items()}
                 results[f"{name}/{T}"] = {"seconds": seconds, "flops": flops}
                 ratios.setdefault(name, []).append(ratio)
+                shares.setdefault(name, []).append(share(programs["ours"], seconds["ours"]))
         claims = [
-            claim(f"{name}, {peers[name].function}", found, least=LEAST.get(name, 2)) for name, found in ratios.items()
+            claim(f"{name}, {peers[name].function}", found, least=LEAST.get(name, 2), shares=shares[name])
+            for name, found in ratios.items()
         ]
     finish(__file__, chosen.save, claims, peer=peers[name].version, measured=results)
 

@@ -13,11 +13,13 @@ without other load, jax 0.10.2, torch 2.13.0: forward+backward is 1.42 to 1.72 t
 1.68 times faster than the product alone, growing as T^1.01 (0.95-1.07) and T^0.98 (0.87-1.09). Retention, lightning and
 ssd take 1.1 to 1.3 times as long as linear, gated-linear 1.8 to 2.5, delta 2.0 to 2.4, gated-delta 2.4 to 2.5, kda 3.1
 to 3.6.
-Six times is not reached, because of the rate of small products. A pass takes some 115 thousand operations per token and
-head, 3.8 GFLOP at T = 4,096, nearly all in products of 64 × 64 × 64. The compiler runs these at 33 GFLOP/s on this
-machine (jax 0.12: 65), where one square product of 1,024 reaches 178. At this rate a pass would take 115 ms, and 98
-were measured; six times faster would be 23. Tried on the bare product, in two runs, against 98 ms: two and four chunks
-at once 95 and 97, eight 107, all of a sequence at once 150, chunks of 128 120, one head after another 111.
+
+What bounds it: six times is not reached because of the rate of small products. A pass takes some 115 thousand
+operations per token and head, 3.8 GFLOP at T = 4,096, nearly all in products of 64 × 64 × 64. The compiler runs these
+at 33 GFLOP/s on this machine (jax 0.12: 65), where one square product of 1,024 reaches 178. At this rate a pass would
+take 115 ms, and 98 were measured; six times faster would be 23. Tried on the bare product, in two runs, against 98 ms:
+two and four chunks at once 95 and 97, eight 107, all of a sequence at once 150, chunks of 128 120, one head after
+another 111.
 """
 
 from dataclasses import asdict
@@ -26,7 +28,7 @@ from attnlab.analysis.growth import growth
 from attnlab.bench.calls import BOTH
 from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import relative_table, side_by_side
-from attnlab.bench.script import claim, claim_growth, finish, options, run, say
+from attnlab.bench.script import claim, claim_growth, finish, here, options, run, say
 from attnlab.console.tables import print_table
 from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.ops.feature import FEATURES
@@ -51,8 +53,9 @@ def main() -> None:
     for name in linear:
         cells = [each for each in both if each.name == name]
         for peer in dict.fromkeys(peer for each in cells for peer in each.peers):
-            times = [each.peers[peer].times for each in cells if peer in each.peers]
-            claims.append(claim(f"{peer}, {BOTH}", times, least=6))
+            pairs = [each for each in cells if peer in each.peers]
+            times, shares = [each.peers[peer].times for each in pairs], [each.share(here()) for each in pairs]
+            claims.append(claim(f"{peer}, {BOTH}", times, least=6, shares=shares))
         fit = growth({each.T: each.seconds for each in cells})
         claims.append(claim_growth(f"growth of {name}", fit, most=1.1))
     for name in list(kin)[1:]:

@@ -24,14 +24,14 @@ linear attention a training pass takes, and the power of T with which it grows (
 | log-linear | 5.58 | 5.79 | 1.07 (1.00 to 1.14) |
 | power | 2.97 | 25.5 | 1.04 (0.99 to 1.09) |
 
-Four take more than 5 times as long, because they compute more: mamba has a decay for each pair of 64 states and 64
-channels, which no matrix product can apply, mesa solves 64 equations at each token, log-linear attention reads one
-state for each power of two, and the state of power attention has 2,080 features in place of 64. Up to 2,048 tokens
-power attention is cheaper, because it computes the pairs of tokens instead. No growth is clearly above 1.1.
-
 By blocks, softmax with a sink takes 1.02 to 1.07 times as long as softmax, forgetting attention 1.20 to 1.54,
 stick-breaking 3.80 to 6.03. The memory of none grows faster than that of softmax by blocks, which is linear in T. A
 step of `gated-delta*3+softmax` takes 340.6 ms, and its parts 392.9 and 197.4: .99 of their mean.
+
+What bounds it: four take more than 5 times as long, because they compute more. Mamba has a decay for each pair of 64
+states and 64 channels, which no matrix product can apply, mesa solves 64 equations at each token, log-linear attention
+reads one state for each power of two, and the state of power attention has 2,080 features in place of 64. Up to 2,048
+tokens power attention is cheaper, because it computes the pairs of tokens instead. No growth is clearly above 1.1.
 """
 
 from dataclasses import asdict

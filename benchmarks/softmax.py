@@ -15,19 +15,20 @@ cloud machine (177 GFLOP/s for a large product), jax 0.10.2, torch 2.13: times l
     4,096    1.03 (0.88-1.15)    1.02 (0.98-1.08)  1.04 (0.83-1.11)  0.96 (0.95-1.08)  3.86-5.44
 
 and memory grows as T^0.89 to T^1.02. So ours is slower than torch at 1,024 under the causal mask, about equal
-elsewhere, and misses the claim. The limits, each timed by itself: products of width 64 reach 160-200 GFLOP/s from 512 ×
-512 on and a quarter of that at 256; exponentials 3-5 G per second; a pass over a panel costs 0.06-0.15 ns per element.
-Together this gives at most 165-170 GFLOP/s under no mask, 1.2 times torch's 138-151; at 4,096 tokens ours reaches 144.
-Below that length every operation pays 50-100 µs to wake a second thread. Tried and no faster: blocks of 128 to 1,024,
-groups of one to eight heads, panels transposed, the sum as a column of ones, unrolled blocks, two loops in parallel.
+elsewhere, and misses the claim. With jax 0.12.0, the same command: torch takes 0.97 to 1.10 times as long under the
+causal mask, 1.05 and 1.07 full with gradients, 0.91 at least full and forwards; jax.nn 1.76 to 5.40 times; memory grows
+as T^0.75 at most.
 
-With jax 0.12.0, the same command: torch takes 0.97 to 1.10 times as long under the causal mask, 1.05 and 1.07 full with
-gradients, 0.91 at least full and forwards; jax.nn 1.76 to 5.40 times; memory grows as T^0.75 at most.
+What bounds it, each timed by itself: products of width 64 reach 160-200 GFLOP/s from 512 × 512 on and a quarter of that
+at 256; exponentials 3-5 G per second; a pass over a panel costs 0.06-0.15 ns per element. Together this gives at most
+165-170 GFLOP/s under no mask, 1.2 times torch's 138-151; at 4,096 tokens ours reaches 144. Below that length every
+operation pays 50-100 µs to wake a second thread. Tried and no faster: blocks of 128 to 1,024, groups of one to eight
+heads, panels transposed, the sum as a column of ones, unrolled blocks, two loops in parallel.
 """
 
 from attnlab.bench.calls import MASKS, PASSES
 from attnlab.bench.measuring import BenchConfig, Measured, growths
-from attnlab.bench.script import Claim, claim, finish, options, run
+from attnlab.bench.script import Claim, claim, finish, here, options, run
 from attnlab.mechanisms import MECHANISMS
 
 LEAST = {("torch", "causal"): 1.3, ("torch", "full"): 1.15, ("jax.nn", "causal"): 4.0, ("jax.nn", "full"): 4.0}
@@ -39,7 +40,8 @@ def claims(found: list[Measured]) -> list[Claim]:
     for (peer, mask), least in LEAST.items():
         for which in PASSES:
             cells = [each for each in found if (each.mask, each.which) == (mask, which) and peer in each.peers]
-            lines.append(claim(f"{peer}, {mask}, {which}", [each.peers[peer].times for each in cells], least=least))
+            times, shares = [each.peers[peer].times for each in cells], [each.share(here()) for each in cells]
+            lines.append(claim(f"{peer}, {mask}, {which}", times, least=least, shares=shares))
     exponents = [fits["memory"].exponent for fits in growths(found).values() if fits["memory"]]
     apart = [other.difference for each in found for other in each.peers.values()]
     return [*lines, claim("growth of memory", exponents, most=1.05), claim("difference of answers", apart, most=1e-4)]

@@ -40,6 +40,16 @@ class Machine:
         """Returns the attainable FLOP per second at an arithmetic intensity: min(flops, intensity · bandwidth)."""
         return min(self.flops, intensity * self.bandwidth)
 
+    def share(self, flops: float, bytes: float, seconds: float) -> float:
+        """Returns the fraction of the attainable FLOP per second that a computation reaches.
+
+        Args:
+          flops: its floating-point operations.
+          bytes: the bytes that it has to move.
+          seconds: the time that it took.
+        """
+        return flops / seconds / self.attainable(intensity(flops, bytes))
+
     def side(self, intensity: float) -> str:
         """Returns what limits work of an arithmetic intensity: "compute" from the ridge on, "memory" below it."""
         return "compute" if intensity >= self.ridge else "memory"

@@ -99,6 +99,12 @@ class Measured:
         """The arithmetic intensity: FLOPs per byte of the arguments and outputs, which every implementation moves."""
         return intensity(self.flops, self.moved) if self.flops and self.moved else None
 
+    def share(self, machine: Machine) -> float | None:
+        """Return the fraction of the machine's attainable FLOP per second that was reached."""
+        if not (self.median and self.flops and self.moved):
+            return None
+        return machine.share(self.flops, self.moved, self.median)
+
 
 def bench(plan: BenchConfig, note: Callable[[str], None] = lambda text: None) -> Iterator[Measured]:
     """Measure every combination of the plan, and yield each result as soon as it is known.

@@ -7,11 +7,13 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from attnlab.analysis.growth import Growth
-from attnlab.analysis.measure import Quartiles, machine
+from attnlab.analysis.measure import Program, Quartiles, machine, quartiles
+from attnlab.analysis.roofline import Machine
 from attnlab.bench.measuring import BenchConfig, Measured, bench, processor, record
 from attnlab.bench.plot import draw
 from attnlab.bench.table import grows, tables
@@ -68,13 +70,33 @@ def run(script: str, plan: BenchConfig, save: bool) -> tuple[list[Measured], dic
     Returns:
         The measurements, and their record for `finish`.
     """
-    here = machine()
     found = list(bench(plan, say))
-    for table in tables(found, here):
+    for table in tables(found, here()):
         print_table(table)
     if save:
-        draw(found, here, place(script, "png"))
-    return found, record(plan, found, here)
+        draw(found, here(), place(script, "png"))
+    return found, record(plan, found, here())
+
+
+@cache
+def here() -> Machine:
+    """Return the peak performance of this machine, measured once."""
+    return machine()
+
+
+def share(program: Program, seconds: Sequence[float]) -> float | None:
+    """Return the fraction of this machine's attainable FLOP per second that a program reaches in its median time.
+
+    Args:
+        program: The program.
+        seconds: The seconds of its runs.
+
+    Returns:
+        The fraction, or None if the program's FLOPs or bytes are not known.
+    """
+    if not (program.flops and program.moved):
+        return None
+    return here().share(program.flops, program.moved, quartiles(seconds).median)
 
 
 def finish(script: str, save: bool, claims: Sequence[Claim], **results: object) -> None:
@@ -95,7 +117,7 @@ def finish(script: str, save: bool, claims: Sequence[Claim], **results: object) 
 
 def _facts() -> dict[str, object]:
     """Describe the machine, with its measured performance and the installed versions."""
-    return environment() | {"processor": processor()} | asdict(machine())
+    return environment() | {"processor": processor()} | asdict(here())
 
 
 def place(script: str, kind: str) -> Path:
@@ -115,14 +137,24 @@ class Claim:
     """The bound."""
     verdict: Literal["kept", "MISSED", "unclear", "–"]
     """Whether the claim is kept. "–": too little was measured to tell."""
+    spread: str = ""
+    """The quartiles of the measured value, or an empty text if it was measured once."""
+    roofline: str = ""
+    """How near ours comes to the roofline in this measurement, in percent of its limit, or an empty text."""
 
     def __str__(self) -> str:
+        spread = f" ({self.spread})" if self.spread else ""
+        roofline = f", ours at {self.roofline} of the roofline" if self.roofline else ""
         expected = f", expected {self.expected}" if self.expected else ""
-        return f"{self.verdict:<6} {self.what}: {self.measured or 'nothing measured'}{expected}"
+        return f"{self.verdict:<6} {self.what}: {self.measured or 'nothing measured'}{spread}{roofline}{expected}"
 
 
 def claim(
-    what: str, values: Sequence[float | Quartiles], least: float | None = None, most: float | None = None
+    what: str,
+    values: Sequence[float | Quartiles],
+    least: float | None = None,
+    most: float | None = None,
+    shares: Sequence[float | None] = (),
 ) -> Claim:
     """Return whether every value keeps a bound, with the value that is nearest to breaking it.
 
@@ -131,17 +163,27 @@ def claim(
         values: The measured values. The median counts of quartiles.
         least: The smallest value that keeps the claim, or None.
         most: The largest value that keeps the claim, or None.
+        shares: For each value, the fraction of the roofline that ours reached (see `share`). Empty if it is not known.
 
     >>> print(claim("speed", [1.5, 1.2], least=1.3))
     MISSED speed: minimum 1.20, expected at least 1.3
+    >>> print(claim("speed", [Quartiles(1.5, 1.4, 1.6)], least=1.3, shares=[0.25]))
+    kept   speed: minimum 1.50 (1.40–1.60), ours at 25% of the roofline, expected at least 1.3
     """
     numbers = [value.median if isinstance(value, Quartiles) else value for value in values]
     if not numbers:
         return Claim(what, "", "", "–")
+    end, measured = (min, "minimum") if least is not None else (max, "maximum")
+    # What is not a number breaks every claim.
+    n = next((n for n, x in enumerate(numbers) if math.isnan(x)), numbers.index(end(numbers)))
+    worst, value = numbers[n], values[n]
     if least is not None:
-        return Claim(what, f"minimum {min(numbers):.2f}", f"at least {least}", _kept(min(numbers) >= least))
-    kept = _kept(most is not None and max(numbers) <= most)
-    return Claim(what, f"maximum {max(numbers):.2f}", f"at most {most}", kept)
+        expected, kept = f"at least {least}", worst >= least
+    else:
+        expected, kept = f"at most {most}", most is not None and worst <= most
+    spread = f"{value.low:.2f}–{value.high:.2f}" if isinstance(value, Quartiles) else ""
+    roofline = f"{100 * reached:.0f}%" if shares and (reached := shares[n]) is not None else ""
+    return Claim(what, f"{measured} {worst:.2f}", expected, _kept(kept), spread, roofline)
 
 
 def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: float | None = None) -> Claim:

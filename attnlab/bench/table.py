@@ -133,6 +133,6 @@ def ratio(times: Quartiles) -> str:
 
 def roof(each: Measured | None, machine: Machine) -> str:
     """Format the fraction of the attainable rate that was reached, and what limits it."""
-    if each is None or each.rate is None or each.intensity is None:
+    if each is None or each.intensity is None or (share := each.share(machine)) is None:
         return NONE
-    return f"{100 * each.rate / machine.attainable(each.intensity):.0f}% {machine.side(each.intensity)}"
+    return f"{100 * share:.0f}% {machine.side(each.intensity)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from attnlab.analysis.measure import Program
+from attnlab.bench.steps import dispatch
 from attnlab.models import Language
 from attnlab.tasks.base.shapes import Tokens
 from attnlab.tasks.text.continuation import LanguageModelData
@@ -63,8 +63,7 @@ def random_symbols(size: Size) -> np.ndarray:
 def language_steps(config: Language, size: Size) -> Program:
     """Return a program that makes `DISPATCH` training steps of one lane in one dispatch, as `attnlab run` does.
 
-    A step is the loss, the gradients, their norm clipped at 1, and AdamW, in float32. Each run continues from the state
-    of the previous one, on the same batches. The answer is the loss of the last step.
+    A step is the loss, the gradients, their norm clipped at 1, and AdamW, in float32.
 
     Args:
         config: The model's config.
@@ -79,10 +78,4 @@ def language_steps(config: Language, size: Size) -> Program:
     arrays = {"tokens": drawn[:, :, :-1], "answers": drawn[:, :, 1:], "scored": np.ones(drawn[:, :, 1:].shape, bool)}
     shapes = {name: x.shape[1:] for name, x in arrays.items()}
     batches = Steps({name: x[:, None] for name, x in arrays.items()}, np.zeros(DISPATCH, np.int32), (shapes,))
-    held = [trainer.start()]
-
-    def run():
-        held[0], metrics = trainer.advance(held[0], batches, DISPATCH)
-        return jax.block_until_ready(metrics["loss"])
-
-    return Program(run, lambda: run()[-1])
+    return dispatch(trainer, batches)

@@ -2,13 +2,14 @@
 
 Command: python benchmarks/shared/table.py > TABLE.md
 
-Each script writes `results/NAME.json` with `--save`. The table has a line for each claim: what was measured, what was
-expected, and whether the claim is kept, followed by the machines and versions. The docstring of a script says what
-bounds a claim that is missed.
+Each script writes `results/NAME.json` with `--save`. The table has a line for each claim: what was measured, its
+quartiles, how near ours comes to the roofline, what was expected, and whether the claim is kept. A second table has the
+machines and versions. What bounds the scripts that miss a claim follows, from their docstrings.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -16,19 +17,45 @@ FOLDER = Path(__file__).parents[1] / "results"
 VERSIONS = ("jax", "flax", "torch", "transformers")
 
 
-def table(folder: Path) -> str:
-    """Return the table of the records in a folder. Raises ValueError if there are none."""
+def table(folder: Path, scripts: Path) -> str:
+    """Return the tables of the records in a folder, and what bounds missed claims.
+
+    Args:
+        folder: The folder of the records.
+        scripts: The folder of the scripts that wrote them.
+
+    Raises:
+        ValueError: There are no records.
+    """
     records = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     if not records:
         raise ValueError(f"{folder} has no results; run the scripts of benchmarks/ with --save")
     rows = [
-        [name, claim["what"], claim["measured"] or "nothing", claim["expected"], claim["verdict"].lower()]
+        [
+            name,
+            claim["what"],
+            claim["measured"] or "nothing",
+            claim["spread"],
+            claim["roofline"],
+            claim["expected"],
+            claim["verdict"].lower(),
+        ]
         for name, record in records.items()
         for claim in record["claims"]
     ]
     machines = [[name, _machine(record["machine"]), _versions(record)] for name, record in records.items()]
-    claims = _markdown(["benchmark", "what", "measured", "expected", "verdict"], rows)
-    return claims + "\n\n" + _markdown(["benchmark", "machine", "versions"], machines)
+    names = ["benchmark", "what", "measured", "quartiles", "ours, of the roofline", "expected", "verdict"]
+    claims = _markdown(names, rows)
+    missed = [name for name, record in records.items() if any(x["verdict"] == "MISSED" for x in record["claims"])]
+    bounds = [f"**{name}**: {bound}" for name in missed if (bound := what_bounds(scripts / f"{name}.py"))]
+    return "\n\n".join([claims, _markdown(["benchmark", "machine", "versions"], machines), *bounds])
+
+
+def what_bounds(script: Path) -> str:
+    """Return the end of a script's docstring, from "What bounds it:" on, or an empty text if it has none."""
+    document = ast.get_docstring(ast.parse(script.read_text())) or ""
+    _, found, end = document.partition("What bounds it")
+    return found + end
 
 
 def _machine(found: dict) -> str:
@@ -49,4 +76,4 @@ def _markdown(names: list[str], rows: list[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    print(table(FOLDER))
+    print(table(FOLDER, FOLDER.parent))

@@ -1,23 +1,43 @@
 import ast
 import json
 import runpy
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from attnlab.analysis.growth import Growth, growth
 from attnlab.analysis.measure import Program, Quartiles
-from attnlab.bench.script import claim, claim_growth, finish, options, place
+from attnlab.analysis.roofline import Machine
+from attnlab.bench import script
+from attnlab.bench.script import claim, claim_growth, finish, options, place, share
 
 SCRIPTS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
 
 
 def test_a_claim_is_checked_by_its_worst_value():
     kept = claim("x", [Quartiles(1.4, 1.0, 2.0), 1.9], least=1.3)
-    assert str(kept) == "kept   x: minimum 1.40, expected at least 1.3"
+    assert str(kept) == "kept   x: minimum 1.40 (1.00–2.00), expected at least 1.3"
     assert str(claim("x", [0.9, 1.2], most=1.1)).startswith("MISSED x: maximum 1.20")
     assert str(claim("x", [], least=1)) == "–      x: nothing measured"
-    assert claim("x", [float("nan")], least=1).verdict == "MISSED"
+    for values in ([float("nan")], [2.0, float("nan")], [float("nan"), 2.0]):
+        assert claim("x", values, least=1).verdict == claim("x", values, most=3).verdict == "MISSED"
+
+
+def test_the_spread_and_the_share_of_the_roofline_are_those_of_the_worst_value():
+    values = [Quartiles(2.0, 1.9, 2.1), Quartiles(1.2, 1.1, 1.3), 1.5]
+    worst = claim("x", values, least=1.3, shares=[0.5, 0.25, None])
+    assert str(worst) == "MISSED x: minimum 1.20 (1.10–1.30), ours at 25% of the roofline, expected at least 1.3"
+    assert claim("x", values, most=1.3, shares=[0.5, 0.25, None]).roofline == "50%"
+    assert claim("x", values[1:2], most=1.3, shares=[None]).roofline == ""
+
+
+def test_the_share_of_the_roofline_is_of_compute_or_of_memory(monkeypatch):
+    monkeypatch.setattr(script, "here", lambda: Machine("x", flops=100.0, bandwidth=10.0))
+    bound = lambda moved: share(Program(run=lambda: None, flops=500, moved=moved), [10.0, 20.0, 30.0])
+    assert bound(1) == 500 / 20 / 100
+    assert bound(1000) == 1000 / 20 / 10  # memory limits: half an operation per byte
+    assert bound(None) is None
 
 
 def test_growth_is_checked_by_its_interval():
@@ -83,7 +103,7 @@ def test_results_are_written_next_to_the_script(tmp_path, capsys):
     assert capsys.readouterr().out == 2 * "kept   speed: minimum 1.50, expected at least 1.3\n"
     assert json.loads((tmp_path / "results" / "one.json").read_text()) == {
         "machine": {"cores": 2},
-        "claims": [{"what": "speed", "measured": "minimum 1.50", "expected": "at least 1.3", "verdict": "kept"}],
+        "claims": [asdict(claims[0])],
         "seconds": [0.5],
     }
 
@@ -106,13 +126,26 @@ def test_every_benchmark_says_its_claim_command_and_what_to_expect(path, monkeyp
 def test_the_claims_of_all_records_are_one_table(tmp_path):
     table = runpy.run_path(str(SCRIPTS[0].parent / "shared" / "table.py"))["table"]
     with pytest.raises(ValueError, match="has no results"):
-        table(tmp_path / "results")
+        table(tmp_path / "results", tmp_path)
     machine = {"processor": "Xeon", "cores": 2, "flops": 1.4e11, "jax": "0.10.2"}
     claims = [claim("speed", [1.5], least=1.3), claim("growth", [])]
     finish(str(tmp_path / "one.py"), True, claims, machine=machine, torch="2.13.0")
-    lines = table(tmp_path / "results").splitlines()
+    (tmp_path / "one.py").write_text('"""Speed.\n\nClaim: fast.\n\nWhat bounds it: the\nmemory.\n"""\n')
+    lines = table(tmp_path / "results", tmp_path).splitlines()
     assert lines[2:4] == [
-        "| one | speed | minimum 1.50 | at least 1.3 | kept |",
-        "| one | growth | nothing |  | – |",
+        "| one | speed | minimum 1.50 |  |  | at least 1.3 | kept |",
+        "| one | growth | nothing |  |  |  | – |",
     ]
     assert lines[-1] == "| one | Xeon, 2 cores, 140 GFLOP/s | jax 0.10.2, torch 2.13.0 |"
+    # What bounds a benchmark is told if it misses a claim.
+    finish(str(tmp_path / "one.py"), True, [claim("speed", [1.2], least=1.3)], machine=machine)
+    assert table(tmp_path / "results", tmp_path).endswith("\n\n**one**: What bounds it: the\nmemory.")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_that_misses_its_claim_says_what_bounds_it(path):
+    document = ast.get_docstring(ast.parse(path.read_text()))
+    expected = document.partition("Expected:")[2]
+    assert ("missed" in expected or "misses" in expected or "kept in part" in expected) <= (
+        "\n\nWhat bounds it" in expected
+    )
