@@ -41,7 +41,7 @@ def loads(content: bytes, needed: Fields, where: str) -> JsonObject:
         FolderError: `content` is not a JSON object, or a required field is missing or has another type.
     """
     try:
-        value = json.loads(content, parse_constant=_no_constant, object_pairs_hook=_once)
+        value = _DECODER.decode(content.decode(json.detect_encoding(content), "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise FolderError(f"{where}: not JSON: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
@@ -200,3 +200,6 @@ def _once(fields: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid in JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)

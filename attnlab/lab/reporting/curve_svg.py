@@ -46,22 +46,41 @@ def panel(axes: Axes, curves: Sequence[Curve], metric: Metric, paint: Paint) -> 
         paint: The colours.
     """
     for one in curves:
-        _plot(axes, one, metric, paint, len(curves) > MANY)
+        _plot(axes, one, paint, len(curves) > MANY)
+    _plot_bands(axes, curves, metric, paint)
     _format_axes(axes, curves, metric, paint)
 
 
-def _plot(axes: Axes, one: Curve, metric: Metric, paint: Paint, many: bool) -> None:
-    style = {"color": paint.variants[one.order % 8], "linewidth": 1.2 if many else 1.8}
+def _plot(axes: Axes, one: Curve, paint: Paint, many: bool) -> None:
+    style = {"color": _color(one, paint), "linewidth": 1.2 if many else 1.8}
     marker = {"marker": "o", "markersize": 3.5} if len(one.steps) <= 12 else {}
     if one.values.shape[1]:
         dashes = DASHES[(one.order + one.order // 8) % len(DASHES)]
         axes.plot(one.steps, one.values.mean(1), linestyle=dashes, label=one.name, **style, **marker)
-    if band := one.band():
-        low, high = zip(*(metric.clip(*ends) for ends in zip(*band, strict=True)), strict=True)
-        axes.fill_between(one.steps, low, high, color=style["color"], alpha=0.06 if many else 0.18, linewidth=0)
     for steps, values in one.cut:
         axes.plot(steps, values, linestyle=":", color=style["color"], linewidth=1)
         axes.plot(steps[-1:], values[-1:], "x", color=style["color"], markersize=6)
+
+
+def _plot_bands(axes: Axes, curves: Sequence[Curve], metric: Metric, paint: Paint) -> None:
+    """Draw the spread of every curve that has one."""
+    from matplotlib.collections import PolyCollection
+
+    outlines, colors = [], []
+    for one in curves:
+        if band := one.band():
+            low, high = zip(*(metric.clip(*ends) for ends in zip(*band, strict=True)), strict=True)
+            outlines.append([*zip(one.steps, low, strict=True), *zip(one.steps[::-1], high[::-1], strict=True)])
+            colors.append(_color(one, paint))
+    alpha = 0.06 if len(curves) > MANY else 0.18
+    # One collection: with hundreds of curves, a call of `fill_between` for each takes seconds.
+    axes.add_collection(PolyCollection(outlines, facecolors=colors, alpha=alpha, linewidths=0))
+    axes.autoscale_view()
+
+
+def _color(one: Curve, paint: Paint) -> str:
+    """Return the colour of a curve."""
+    return paint.variants[one.order % 8]
 
 
 def _format_axes(axes: Axes, curves: Sequence[Curve], metric: Metric, paint: Paint) -> None:

@@ -88,6 +88,8 @@ def _boxes(point: tuple[float, float], length: float) -> Boxes:
 
 def _overlap(boxes: Boxes, others: Boxes) -> Float[np.ndarray, " N"]:
     """Return the area of each box that other boxes cover."""
-    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    # Most others are far from all boxes.
+    near = (others[:, :2] < boxes[:, 2:].max(0)).all(1) & (others[:, 2:] > boxes[:, :2].min(0)).all(1)
+    low = np.maximum(boxes[:, None, :2], others[None, near, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, near, 2:])
     return np.maximum(high - low, 0).prod(-1).sum(-1)
