@@ -7,8 +7,10 @@ Minutes on two cores: not measured. With 1, 2, 4 and 10 buckets a step of Hungar
 the Transformer and .15, .09, .05 and .07 s for the GRU, on one core while other programs ran.
 Expected: word error on the Hungarian test words, five seeds, mean and 95% interval, with 1, 2, 4 and 10 buckets:
 Transformer 19.1% (16.7-21.5), 19.1 (15.5-22.7), 19.9 (16.7-23.1), 19.2 (16.9-21.5); GRU 10.3 (8.8-11.7), 10.0
-(9.5-10.6), 11.2 (10.6-11.8), 11.2 (10.4-12.0). No difference from one bucket is significant. Dates are not measured
-yet.
+(9.5-10.6), 11.2 (10.6-11.8), 11.2 (10.4-12.0). No difference from one bucket is significant. Of dates, with 1, 2, 4 and
+10 buckets, the Transformer answers 97.8% exactly (97.3-98.3), 98.4 (97.7-99.1), 98.5 (98.0-99.1) and 98.4 (97.4-99.5),
+the GRU 100.0, 99.99, 99.99 and 100.0. One of these six differences from one bucket is significant: the Transformer is
+better with 4 buckets by .7 points (.06 to 1.4, a joint interval). The claim holds otherwise.
 
 A bucket holds examples of similar length, so that a batch has little padding. All examples of one batch are then of
 similar length, but the length changes from one step to the next. With one bucket every batch mixes all lengths. The
