@@ -62,6 +62,16 @@ def disable() -> None:
         compilation_cache.reset_cache()  # jax reads the setting only once
 
 
+def folder() -> Path | None:
+    """Return the folder in which jax keeps compiled programs on this machine, or None if it keeps none there."""
+    import jax
+
+    if not settings.value(jax.config, "jax_enable_compilation_cache", True):
+        return None
+    found = settings.value(jax.config, "jax_compilation_cache_dir", None)
+    return Path(found) if isinstance(found, str) and found and "://" not in found else None
+
+
 def trim(folder: Path, limit: int) -> None:
     """Delete the programs that were read or written least recently, until those left have at most `limit` bytes.
 

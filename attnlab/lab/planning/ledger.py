@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypedDict, TypeVar, runtime_checkable
 
 import jax
@@ -16,6 +17,7 @@ from jaxtyping import Array, Bool, Int, PyTree
 
 from attnlab.analysis import cost
 from attnlab.lab.planning import precision
+from attnlab.lab.planning.kept_flops import step_flops
 from attnlab.lab.study.study import Experiment
 from attnlab.tasks.base.shapes import Pairs
 from attnlab.tasks.base.task import Task, TaskData
@@ -65,7 +67,7 @@ def costs(experiment: Experiment, problem: TaskData) -> Costs:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The costs of experiments. Each is counted once and cached, because a trace takes most of a second."""
+    """The costs of experiments. Each is counted once and cached, because a trace takes half a second."""
 
     problems: dict[Task, TaskData] = field(default_factory=dict)
     """The loaded data, by task. Data of further tasks are loaded into it on demand."""
@@ -139,7 +141,8 @@ class Ledger:
         def mean(first: int, last: float) -> float:
             found = self._batches(experiment, first, last)
             for shapes in found.keys() - counts.keys():
-                counts[shapes] = cost.flops(gradient, model, dict(shapes))
+                count = partial(cost.flops, gradient, model, dict(shapes))
+                counts[shapes] = step_flops(experiment, problem, shapes, count)
             return sum(times * counts[shapes] for shapes, times in found.items()) / found.total()
 
         pretraining = min(problem.pretraining_steps, train.steps)

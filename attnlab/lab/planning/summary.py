@@ -13,6 +13,7 @@ from attnlab.console.tables import columns
 from attnlab.lab.study.study import Experiment, Study, check_study, warmups
 from attnlab.lab.study.values import text
 from attnlab.pattern import Pattern
+from attnlab.system import compilation_cache
 from attnlab.system.settings import check
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def show(study: Study, roofline: bool = False) -> Words:
 
     check_study(study)
     check()
+    compilation_cache.enable()
     ledger = Ledger()
     found = matched(study, ledger)
     rows = describe(study, found)
