@@ -26,7 +26,8 @@ the default size, and with those of the fastest other size:
 | delta-product | 64 | 162.6, 166.4 (32) | 645.2, 637.8 (32) |
 | hgrn2 | 32 | 55.8, 63.8 (64) | 260.8, 263.7 (64) |
 
-So a table of the best sizes of a machine would save a tenth at most, and runs would depend on it.
+The others are not measured yet. A table of the best sizes of a machine would save an eighth at most, and runs would
+depend on it.
 """
 
 from dataclasses import replace
@@ -45,9 +46,16 @@ NAMES = ["linear", *(name for name, each in MECHANISMS.items() if isinstance(eac
 
 
 def programs(mechanism: Mechanism, T: int) -> dict[str, Program]:
-    """Return the training pass of `T` tokens by the size of a chunk, for sizes up to `T`, the default size first."""
+    """Return the training pass of `T` tokens by the size of a chunk, for sizes up to `T`, the default size first.
+
+    Raises:
+        ValueError: The default is larger than `T`.
+    """
     field = "chunk" if isinstance(mechanism, Chunked) else "block"
-    sizes = [size for size in dict.fromkeys([getattr(mechanism, field), *SIZES]) if size <= T]
+    default = getattr(mechanism, field)
+    if default > T:
+        raise ValueError(f"the default chunk of {default} tokens is larger than {T=}")
+    sizes = [size for size in dict.fromkeys([default, *SIZES]) if size <= T]
     made = {str(size): prepare(replace(mechanism, **{field: size}), "causal", BOTH, T, HEADS, WIDTH) for size in sizes}
     return {size: program for size, program in made.items() if program}
 

@@ -158,7 +158,9 @@ def main() -> None:
             for mechanism in programs:
                 ratio = times_faster(seconds[mechanism], seconds[peer])
                 reached = share(programs[mechanism], seconds[mechanism])
-                claims.append(claim(f"{name}, {peer} against {mechanism}", [ratio], least=least, shares=[reached]))
+                claims.append(
+                    claim(f"{name}, time of {peer} / time of {mechanism}", [ratio], least=least, shares=[reached])
+                )
                 ratios[f"{peer}/{mechanism}"] = vars(ratio)
         results[name] = {"size": vars(size), "seconds": seconds, "ratios": ratios}
     finish(__file__, chosen.save, claims, torch=import_module("torch").__version__, measured=results)

@@ -213,7 +213,7 @@ def main() -> None:
                 say(f"{name}, {peer}: loss after the same steps: {losses}")
                 ratio = times_faster(seconds["ours"], seconds[peer])
                 reached = share(programs["ours"], seconds["ours"])
-                claims.append(claim(f"{name}, {peer} against ours", [ratio], least=1.2, shares=[reached]))
+                claims.append(claim(f"{name}, time of {peer} / time of ours", [ratio], least=1.2, shares=[reached]))
                 results[name][peer] = {"seconds": seconds, "ratio": vars(ratio)}
     finish(__file__, chosen.save, claims, measured=results)
 

@@ -28,7 +28,7 @@ from attnlab.analysis.growth import growth
 from attnlab.bench.calls import BOTH
 from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import relative_table, side_by_side
-from attnlab.bench.script import claim, claim_growth, finish, here, options, run, say
+from attnlab.bench.script import claim, claim_growth, finish, options, run, say, this_machine
 from attnlab.console.tables import print_table
 from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.ops.feature import FEATURES
@@ -54,7 +54,7 @@ def main() -> None:
         cells = [each for each in both if each.name == name]
         for peer in dict.fromkeys(peer for each in cells for peer in each.peers):
             pairs = [each for each in cells if peer in each.peers]
-            times, shares = [each.peers[peer].times for each in pairs], [each.share(here()) for each in pairs]
+            times, shares = [each.peers[peer].times for each in pairs], [each.share(this_machine()) for each in pairs]
             claims.append(claim(f"{peer}, {BOTH}", times, least=6, shares=shares))
         fit = growth({each.T: each.seconds for each in cells})
         claims.append(claim_growth(f"growth of {name}", fit, most=1.1))

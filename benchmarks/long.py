@@ -42,7 +42,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from attnlab.analysis.growth import Growth, growth
-from attnlab.analysis.measure import Program, quartiles, timed, times_faster
+from attnlab.analysis.measure import Program, Quartiles, quartiles, timed, times_faster
 from attnlab.bench.relative import Relative, relative_table
 from attnlab.bench.script import claim, claim_growth, finish, options, say
 from attnlab.bench.steps import steps
@@ -121,7 +121,8 @@ def main() -> None:
     last = {each.name: each for each in found if longest == each.T}
     claims = []
     for name in claimed:
-        rate = 1 / last[name].times.median
+        times = last[name].times
+        rate = Quartiles(1 / times.median, 1 / times.high, 1 / times.low)
         claims.append(claim(f"steps a second, {name} against softmax at {longest}", [rate], least=3.0))
         memory = last[name].memory
         if memory is not None:

@@ -43,7 +43,7 @@ groups of one to eight heads, panels transposed, the sum as a column of ones, un
 
 from attnlab.bench.calls import MASKS, PASSES
 from attnlab.bench.measuring import BenchConfig, Measured, growths
-from attnlab.bench.script import Claim, claim, finish, here, options, run
+from attnlab.bench.script import Claim, claim, finish, options, run, this_machine
 from attnlab.mechanisms import MECHANISMS
 
 LEAST = {("torch", "causal"): 1.3, ("torch", "full"): 1.15, ("jax.nn", "causal"): 4.0, ("jax.nn", "full"): 4.0}
@@ -55,7 +55,7 @@ def claims(found: list[Measured]) -> list[Claim]:
     for (peer, mask), least in LEAST.items():
         for which in PASSES:
             cells = [each for each in found if (each.mask, each.which) == (mask, which) and peer in each.peers]
-            times, shares = [each.peers[peer].times for each in cells], [each.share(here()) for each in cells]
+            times, shares = [each.peers[peer].times for each in cells], [each.share(this_machine()) for each in cells]
             lines.append(claim(f"{peer}, {mask}, {which}", times, least=least, shares=shares))
     exponents = [fits["memory"].exponent for fits in growths(found).values() if fits["memory"]]
     apart = [other.difference for each in found for other in each.peers.values()]

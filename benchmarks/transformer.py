@@ -175,7 +175,7 @@ def main() -> None:
         ratios = {peer: times_faster(seconds["ours"], seconds[peer]) for peer in peers}
         for (peer, ratio), least in zip(ratios.items(), (1.5, 1.2), strict=True):
             reached = share(programs["ours"], seconds["ours"])
-            claims.append(claim(f"{name}, {peer} against ours", [ratio], least=least, shares=[reached]))
+            claims.append(claim(f"{name}, time of {peer} / time of ours", [ratio], least=least, shares=[reached]))
         results[name] = {"size": vars(size), "seconds": seconds, "ratios": {n: vars(x) for n, x in ratios.items()}}
     finish(__file__, chosen.save, claims, torch=import_module("torch").__version__, measured=results)
 

@@ -81,6 +81,12 @@ def room(request):
 
 
 @pytest.fixture(autouse=True)
+def uncached_flops(monkeypatch):
+    """Tests count FLOPs, and do not read those that other tests counted."""
+    monkeypatch.setattr("attnlab.system.compilation_cache.folder", lambda: None)
+
+
+@pytest.fixture(autouse=True)
 def offline(request):
     """Tests of data do not fetch anything, and do not use the user's cache."""
     if room(request) in ("data", "tasks"):

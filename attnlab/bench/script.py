@@ -71,15 +71,15 @@ def run(script: str, plan: BenchConfig, save: bool) -> tuple[list[Measured], dic
         The measurements, and their record for `finish`.
     """
     found = list(bench(plan, say))
-    for table in tables(found, here()):
+    for table in tables(found, this_machine()):
         print_table(table)
     if save:
-        draw(found, here(), place(script, "png"))
-    return found, record(plan, found, here())
+        draw(found, this_machine(), place(script, "png"))
+    return found, record(plan, found, this_machine())
 
 
 @cache
-def here() -> Machine:
+def this_machine() -> Machine:
     """Return the peak performance of this machine, measured once."""
     return machine()
 
@@ -96,7 +96,7 @@ def share(program: Program, seconds: Sequence[float]) -> float | None:
     """
     if not (program.flops and program.moved):
         return None
-    return here().share(program.flops, program.moved, quartiles(seconds).median)
+    return this_machine().share(program.flops, program.moved, quartiles(seconds).median)
 
 
 def finish(script: str, save: bool, claims: Sequence[Claim], **results: object) -> None:
@@ -117,7 +117,7 @@ def finish(script: str, save: bool, claims: Sequence[Claim], **results: object) 
 
 def _facts() -> dict[str, object]:
     """Describe the machine, with its measured performance and the installed versions."""
-    return environment() | {"processor": processor()} | asdict(here())
+    return environment() | {"processor": processor()} | asdict(this_machine())
 
 
 def place(script: str, kind: str) -> Path:
@@ -165,11 +165,16 @@ def claim(
         most: The largest value that keeps the claim, or None.
         shares: For each value, the fraction of the roofline that ours reached (see `share`). Empty if it is not known.
 
+    Raises:
+        ValueError: There are shares, but not one for each value.
+
     >>> print(claim("speed", [1.5, 1.2], least=1.3))
     MISSED speed: minimum 1.20, expected at least 1.3
     >>> print(claim("speed", [Quartiles(1.5, 1.4, 1.6)], least=1.3, shares=[0.25]))
     kept   speed: minimum 1.50 (1.40–1.60), ours at 25% of the roofline, expected at least 1.3
     """
+    if shares and len(shares) != len(values):
+        raise ValueError(f"{len(shares)} shares for {len(values)} values")
     numbers = [value.median if isinstance(value, Quartiles) else value for value in values]
     if not numbers:
         return Claim(what, "", "", "–")

@@ -36,7 +36,7 @@ def steps(model: ModelConfig, problem: ShapedProblem, batch_size: int, count: in
         count: The number of steps, 1 … `DISPATCH`.
 
     Returns:
-        The program of `dispatch`.
+        The program, as `dispatch` returns it.
 
     Raises:
         ValueError: `count` is out of range.
@@ -62,7 +62,7 @@ def dispatch(trainer: Trainer, batches: Steps, count: int = DISPATCH) -> Program
         count: The number of steps, 1 … `DISPATCH`.
     """
     held = [trainer.start()]
-    moved = count * 2 * cost.size(held[0]) + cost.size(batches.batches)
+    moved = count * (2 * cost.size(held[0]) + cost.size(batches.batches) // len(batches.kind))
     kinds = Counter(batches.kind[:count].tolist())
     flops = len(trainer.train.lanes) * sum(times * _flops(trainer, batches, kind) for kind, times in kinds.items())
 

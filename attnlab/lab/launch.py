@@ -89,7 +89,8 @@ def run(
         quick: whether to run the study's preview instead: a few steps of at most four variants.
         fresh: whether to delete existing runs of these variants first.
         workers: the number of processes that share the variants. None chooses it (`execution.worker_count`).
-        cache: whether to keep compiled programs in the user's cache folder (`system.compilation_cache`).
+        cache: whether to keep compiled programs and counted FLOPs in the user's cache folder
+            (`system.compilation_cache`).
         progress: the `Progress` listener. None shows one line in a notebook and nothing elsewhere.
         command: the command line that is recorded in each run.
 

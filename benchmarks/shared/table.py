@@ -35,8 +35,8 @@ def table(folder: Path, scripts: Path) -> str:
             name,
             claim["what"],
             claim["measured"] or "nothing",
-            claim["spread"],
-            claim["roofline"],
+            claim.get("spread", ""),
+            claim.get("roofline", ""),
             claim["expected"],
             claim["verdict"].lower(),
         ]
@@ -52,8 +52,8 @@ def table(folder: Path, scripts: Path) -> str:
 
 
 def what_bounds(script: Path) -> str:
-    """Return the end of a script's docstring, from "What bounds it:" on, or an empty text if it has none."""
-    document = ast.get_docstring(ast.parse(script.read_text())) or ""
+    """Return the end of a script's docstring, from "What bounds it" on, or an empty text if it has none."""
+    document = (ast.get_docstring(ast.parse(script.read_text())) or "") if script.exists() else ""
     _, found, end = document.partition("What bounds it")
     return found + end
 

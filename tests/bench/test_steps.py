@@ -20,7 +20,7 @@ def test_each_run_continues_where_the_last_one_ended():
 
 
 def test_the_work_of_a_dispatch_is_that_of_its_gradients():
-    """With a model of one matrix: two products forward and two backward would need a gradient of the batch as well."""
+    """A model of one matrix has one product forward and one backward, because the batch needs no gradient."""
 
     class Maps:
         shape, first_steps = None, (0,)
@@ -39,6 +39,8 @@ def test_the_work_of_a_dispatch_is_that_of_its_gradients():
     assert program.flops == 2 * 4 * (2 * (2 * 7 * 5 * 3) + 7 * 3)
     # At least three arrays of 5 × 3 per seed (the model and two moments) are read and written by each step.
     assert program.moved >= 4 * 2 * (2 * 3 * 5 * 3 * 4)
+    one = dispatch(trainer, trainer.batches(0, 1)[0], 1)
+    assert (program.flops, program.moved) == (4 * one.flops, 4 * one.moved)
     assert program.run().shape == (4, 2)
 
 

@@ -45,6 +45,38 @@ def program(home, code=PROGRAM, **variables):
     return done.stdout.split("\n")[:-1]
 
 
+# Describes a study, and prints the folder of what is kept.
+SHOW = """
+from attnlab.lab.planning.summary import show
+from attnlab.lab.study.study import Study
+from attnlab.system import compilation_cache
+from tests.small import EXPERIMENT
+show(Study(EXPERIMENT))
+print(compilation_cache.folder())
+"""
+
+
+@pytest.mark.parametrize(
+    ("variables", "kept"),
+    [
+        ({}, True),
+        ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, False),
+        ({"JAX_COMPILATION_CACHE_DIR": "gs://bucket/programs"}, False),
+    ],
+)
+def test_flops_are_kept_beside_compiled_programs(tmp_path, variables, kept):
+    (folder,) = program(tmp_path, SHOW, PYTHONPATH=os.pathsep.join(sys.path), **variables)
+    found = list(tmp_path.rglob("flops-*.json"))
+    assert [str(path.parent) for path in found] == ([folder] if kept else [])
+    assert folder == (str(tmp_path / "attnlab" / "compiled" / kind()) if kept else "None")
+
+
+def test_flops_are_kept_in_the_folder_that_jax_is_given(tmp_path):
+    given = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "given"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert program(tmp_path, SHOW, **given) == [str(tmp_path / "given")]
+    assert [path.parent.name for path in tmp_path.rglob("flops-*.json")] == ["given"]
+
+
 def test_a_program_is_compiled_once_and_a_damaged_one_again(tmp_path):
     first = program(tmp_path)
     assert first[0] == "None"

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,20 +14,23 @@ import jax
 import attnlab
 from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
-from attnlab.lab.study.user_code import codes
+from attnlab.lab.study.user_code import user_defined
 from attnlab.storage.number_cache import NumberCache
 from attnlab.system import compilation_cache, settings
+from attnlab.system.environment import PACKAGES
 from attnlab.tasks.base.task import TaskData
 
 BatchShapes = Iterable[tuple[str, jax.ShapeDtypeStruct]]
+SETTINGS = (*settings.NUMBERS, "jax_disable_jit")
 OLD = 4  # files of other versions of attnlab that are kept
 
 
 def step_flops(experiment: Experiment, problem: TaskData, shapes: BatchShapes, count: Callable[[], int]) -> int:
     """Return the FLOPs of the gradients of one batch. They are counted if they are not kept from before.
 
-    They are kept for exactly this code of attnlab and of your own classes, these versions of jax and flax, model, data
-    and batch shapes. Nothing is kept without a cache of compiled programs.
+    They are kept for exactly this code of attnlab, these versions of the libraries, task, model, data and batch shapes.
+    Nothing is kept for your own classes and functions, because their code cannot always be compared. Nothing is kept
+    without a cache of compiled programs.
 
     Args:
         experiment: The experiment.
@@ -36,10 +38,10 @@ def step_flops(experiment: Experiment, problem: TaskData, shapes: BatchShapes, c
         shapes: The arrays of the batch, by name.
         count: Counts the FLOPs.
     """
-    folder, code = compilation_cache.folder(), _code()
-    if folder is None or code is None or (key := _key(experiment, problem, shapes)) is None:
+    folder, key = compilation_cache.folder(), _key(experiment, problem, shapes)
+    if folder is None or key is None or CODE is None:
         return count()
-    kept = NumberCache(folder / f"flops-{code}.json")
+    kept = NumberCache(folder / f"flops-{CODE}.json")
     if (found := kept.get(key)) is None:
         kept.put(key, found := count())
         _remove_old(folder)
@@ -47,26 +49,26 @@ def step_flops(experiment: Experiment, problem: TaskData, shapes: BatchShapes, c
 
 
 def _key(experiment: Experiment, problem: TaskData, shapes: BatchShapes) -> str | None:
-    """Return a digest of all that the FLOPs depend on except attnlab's code, or None if the model cannot be written."""
+    """Return a digest of all that the FLOPs depend on except attnlab's code, or None if they cannot be kept."""
     try:
         written = [serialize.write(config) for config in (experiment.task, experiment.model)]
     except ValueError:
         return None
+    if user_defined(written):
+        return None
     parts = {
         "configs": [serialize.identity(each) for each in written],
-        "own": codes(written),
         "data": problem.fingerprint,
         "batch": sorted((name, x.shape, str(x.dtype)) for name, x in shapes),
-        "settings": {name: str(settings.value(jax.config, name, None)) for name in settings.NUMBERS},
+        "settings": {name: str(settings.value(jax.config, name, None)) for name in SETTINGS},
         "backend": jax.default_backend(),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-@cache
-def _code() -> str | None:
+def _code_digest() -> str | None:
     """Return a digest of attnlab's code and of the versions of the libraries it uses, or None without source files."""
-    digest = hashlib.sha256(repr([version(name) for name in ("jax", "jaxlib", "flax")]).encode())
+    digest = hashlib.sha256(repr([version(name) for name in PACKAGES]).encode())
     package = Path(attnlab.__file__).parent
     paths = sorted(package.rglob("*.py"))
     for path in paths:
@@ -80,3 +82,7 @@ def _remove_old(folder: Path) -> None:
         files = sorted(folder.glob("flops-*.json"), key=lambda path: path.stat().st_mtime)
         for path in files[: -1 - OLD]:
             path.unlink(missing_ok=True)
+
+
+# Computed when this module is imported, so that it is the digest of the code that this process runs.
+CODE = _code_digest()

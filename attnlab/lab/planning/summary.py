@@ -32,6 +32,8 @@ class Words(str):
 def show(study: Study, roofline: bool = False) -> Words:
     """Describe a study: its fields, and the costs of each variant. Nothing is trained.
 
+    Counted FLOPs are kept in the cache folder of compiled programs, which is turned on for this process.
+
     Args:
         study: the study.
         roofline: whether to add the roofline of each variant's operations on this machine.

@@ -74,8 +74,9 @@ def _plot_bands(axes: Axes, curves: Sequence[Curve], metric: Metric, paint: Pain
             colors.append(_color(one, paint))
     alpha = 0.06 if len(curves) > MANY else 0.18
     # One collection: with hundreds of curves, a call of `fill_between` for each takes seconds.
-    axes.add_collection(PolyCollection(outlines, facecolors=colors, alpha=alpha, linewidths=0))
-    axes.autoscale_view()
+    if outlines:
+        axes.add_collection(PolyCollection(outlines, facecolors=colors, alpha=alpha, linewidths=0))
+        axes.autoscale_view()
 
 
 def _color(one: Curve, paint: Paint) -> str:

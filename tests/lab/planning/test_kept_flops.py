@@ -53,24 +53,23 @@ def test_another_batch_or_precision_is_counted_again(folder):
         assert counted()
 
 
-def test_other_code_of_your_own_is_counted_again(folder, monkeypatch):
-    def one(q, k):
+def test_nothing_is_kept_for_functions_of_your_own(folder, monkeypatch):
+    def mine(q, k):
         return q @ k
 
-    def other(q, k):
-        return 2 * (q @ k)
-
-    def of(score):
-        monkeypatch.setitem(attnlab.SCORES, "mine", score)
-        return counted(change(EXPERIMENT, **{"model.mechanism": Softmax(score=score)}))
-
-    assert [of(one), of(one), of(other), of(one)] == [True, False, True, False]
+    monkeypatch.setitem(attnlab.SCORES, "mine", mine)
+    own = change(EXPERIMENT, **{"model.mechanism": Softmax(score=mine)})
+    assert [counted(own), counted(own)] == [True, True]
+    # Nothing is kept for what is in no registry, either.
+    unknown = change(EXPERIMENT, **{"model.mechanism": Softmax(score=lambda q, k: q @ k)})
+    assert [counted(unknown), counted(unknown)] == [True, True]
+    assert not list(folder.iterdir())
 
 
 def test_other_code_of_attnlab_is_counted_again_and_few_versions_are_kept(folder, monkeypatch):
     counted()
     for n in range(9):
-        monkeypatch.setattr(kept_flops, "_code", lambda n=n: f"version{n}")
+        monkeypatch.setattr(kept_flops, "CODE", f"version{n}")
         assert counted()
     assert len(list(folder.glob("flops-*.json"))) == 1 + kept_flops.OLD
     assert not counted()
@@ -80,7 +79,7 @@ def test_the_digest_of_the_code_covers_every_file_and_the_libraries(tmp_path, mo
     package = tmp_path / "attnlab"
     (package / "room").mkdir(parents=True)
     monkeypatch.setattr(kept_flops.attnlab, "__file__", str(package / "__init__.py"))
-    digest = kept_flops._code.__wrapped__
+    digest = kept_flops._code_digest
     assert digest() is None
     digests = []
     for path, text in (("a.py", "1"), ("a.py", "2"), ("room/b.py", "1"), ("room/c.py", "1")):
@@ -93,9 +92,14 @@ def test_the_digest_of_the_code_covers_every_file_and_the_libraries(tmp_path, mo
     assert len(set(digests)) == len(digests)
 
 
-def test_without_a_cache_of_programs_nothing_is_kept(monkeypatch):
-    monkeypatch.setattr(kept_flops.compilation_cache, "folder", lambda: None)
+@pytest.mark.parametrize("name", ["folder", "CODE"])
+def test_without_a_cache_of_programs_or_source_files_nothing_is_kept(folder, monkeypatch, name):
+    if name == "folder":
+        monkeypatch.setattr(kept_flops.compilation_cache, "folder", lambda: None)
+    else:
+        monkeypatch.setattr(kept_flops, "CODE", None)
     assert [counted(), counted()] == [True, True]
+    assert not list(folder.iterdir())
 
 
 def test_costs_are_the_same_when_they_are_kept(folder, monkeypatch):

@@ -2,10 +2,12 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+from matplotlib.colors import to_rgb
 
-from attnlab.lab.reporting.curve_svg import learning_curves, panel
+from attnlab.lab.reporting.curve_svg import MANY, learning_curves, panel
 from attnlab.lab.reporting.curves import curve
 from attnlab.lab.reporting.figure_svg import Paint
 from attnlab.plotting import canvas
@@ -58,6 +60,29 @@ def test_an_interval_is_clipped_at_the_range_and_not_before(key, highest):
     )
     (band,) = axes.collections
     assert band.get_paths()[0].vertices[:, 1].max() == highest
+
+
+@pytest.mark.parametrize("count", [3, 9])
+def test_each_curve_with_several_seeds_has_a_band_of_its_colour(count):
+    axes, colors = canvas(5, 3).add_subplot(), ("r", "g", "b", "c", "m", "y", "k", "orange")
+    curves = [curve(run([[3.0, 2.0], [1.0 + n, 2.0], [1.0, 4.0]]), "loss") for n in range(count)]
+    curves = [replace(one, order=n) for n, one in enumerate(curves)]
+    alone = curve(run([[3.0], [1.0], [2.0]]), "loss")  # one seed has no spread
+    panel(axes, [*curves, replace(alone, order=count)], declared("loss"), Paint("black", "grey", colors))
+    (bands,) = axes.collections
+    assert bands.get_facecolors().tolist() == [
+        [*to_rgb(colors[n % 8]), 0.06 if count > MANY - 1 else 0.18] for n in range(count)
+    ]
+    for one, path in zip(curves, bands.get_paths(), strict=True):
+        low, high = one.band()
+        drawn = {tuple(vertex) for vertex in path.vertices}
+        assert drawn == {*zip(one.steps, low, strict=True), *zip(one.steps, high, strict=True)}
+    # The axis shows all of them.
+    bottom, top = axes.get_ylim()
+    assert bottom <= min(one.band()[0].min() for one in curves)
+    assert top >= max(one.band()[1].max() for one in curves)
+    panel(axes := canvas(5, 3).add_subplot(), [alone], declared("loss"), Paint("black", "grey", colors))
+    assert not axes.collections
 
 
 def test_a_figure_is_the_same_each_time_and_takes_the_page_s_colours():

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from attnlab.lab.reporting.labels import DOT, GAP, LINE, LONGEST, place, short, wide
+from attnlab.lab.reporting.labels import DOT, GAP, LINE, LONGEST, _overlap, place, short, wide
 
 NAMES = [f"variant-{n:02}" for n in range(20)]
 
@@ -21,6 +21,19 @@ def placed(points, names=NAMES):
 
 def touch(a, b):
     return min(a[2], b[2]) - max(a[0], b[0]) > 1e-9 and min(a[3], b[3]) - max(a[1], b[1]) > 1e-9
+
+
+def test_the_overlap_is_the_sum_of_the_areas_that_are_covered():
+    draw = np.random.default_rng(0).uniform
+    boxes, others = (np.concatenate([low := draw(0, 300, (n, 2)), low + draw(1, 60, (n, 2))], 1) for n in (9, 200))
+    covered = [
+        sum(max(0, min(a[2], b[2]) - max(a[0], b[0])) * max(0, min(a[3], b[3]) - max(a[1], b[1])) for b in others)
+        for a in boxes
+    ]
+    assert 0 < np.count_nonzero(covered) < 9
+    np.testing.assert_allclose(_overlap(boxes, others), covered, rtol=1e-12)
+    np.testing.assert_array_equal(_overlap(boxes, others[:0]), np.zeros(9))
+    np.testing.assert_array_equal(_overlap(boxes, others + 1000), np.zeros(9))
 
 
 @pytest.mark.parametrize("seed", range(8))
