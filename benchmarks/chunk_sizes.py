@@ -75,7 +75,7 @@ def main() -> None:
             say(f"{name}, T={T}, default {times}")
             slower += [times_faster(seconds[size], seconds[default]) for size in others]
             shares += [share(made[default], seconds[default])] * len(others)
-        claims.append(claim(f"{name}, default against other sizes", slower, most=MOST, shares=shares))
+        claims.append(claim(f"{name}, time of the default / time of another size", slower, most=MOST, shares=shares))
     finish(__file__, chosen.save, claims, seconds=results)
 
 

@@ -119,7 +119,12 @@ def main() -> None:
                 ratios.setdefault(name, []).append(ratio)
                 shares.setdefault(name, []).append(share(programs["ours"], seconds["ours"]))
         claims = [
-            claim(f"{name}, {peers[name].function}", found, least=LEAST.get(name, 2), shares=shares[name])
+            claim(
+                f"{name}, time of {peers[name].function} / time of ours",
+                found,
+                least=LEAST.get(name, 2),
+                shares=shares[name],
+            )
             for name, found in ratios.items()
         ]
     finish(__file__, chosen.save, claims, peer=peers[name].version, measured=results)

@@ -55,11 +55,13 @@ def main() -> None:
         for peer in dict.fromkeys(peer for each in cells for peer in each.peers):
             pairs = [each for each in cells if peer in each.peers]
             times, shares = [each.peers[peer].times for each in pairs], [each.share(this_machine()) for each in pairs]
-            claims.append(claim(f"{peer}, {BOTH}", times, least=6, shares=shares))
+            claims.append(claim(f"{name}, time of {peer} / time of ours, {BOTH}", times, least=6, shares=shares))
         fit = growth({each.T: each.seconds for each in cells})
         claims.append(claim_growth(f"growth of {name}", fit, most=1.1))
     for name in list(kin)[1:]:
-        claims.append(claim(f"{name} against linear", [each.times for each in beside if each.name == name], most=4))
+        claims.append(
+            claim(f"time of {name} / time of linear", [each.times for each in beside if each.name == name], most=4)
+        )
     finish(__file__, chosen.save, claims, **record, relative=[asdict(each) for each in beside])
 
 

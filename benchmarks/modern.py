@@ -75,7 +75,7 @@ def linear(lengths: list[int], repeat: int) -> tuple[list[Claim], list[Relative]
     lines = []
     for name in LINEAR:
         cells = [each for each in found if each.name == name]
-        lines.append(claim(f"{name} against linear", [each.times for each in cells], most=5))
+        lines.append(claim(f"time of {name} / time of linear", [each.times for each in cells], most=5))
         lines.append(claim_growth(f"growth of {name}", growth({each.T: each.seconds for each in cells}), most=1.1))
     return lines, found
 
@@ -106,7 +106,7 @@ def hybrids(repeat: int) -> tuple[list[Claim], dict[str, list[float]]]:
     whole = times_faster(shares, seconds["gated-delta*3+softmax"])
     print(", ".join(f"{name} {median(values) / 4 * 1e3:.1f} ms per step" for name, values in seconds.items()))
     reached = [share(programs["gated-delta*3+softmax"], seconds["gated-delta*3+softmax"])]
-    return [claim("step of a hybrid against the mean of its parts", [whole], most=1.05, shares=reached)], seconds
+    return [claim("time of a hybrid's step / mean of its parts", [whole], most=1.05, shares=reached)], seconds
 
 
 def main() -> None:

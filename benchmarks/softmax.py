@@ -56,7 +56,7 @@ def claims(found: list[Measured]) -> list[Claim]:
         for which in PASSES:
             cells = [each for each in found if (each.mask, each.which) == (mask, which) and peer in each.peers]
             times, shares = [each.peers[peer].times for each in cells], [each.share(this_machine()) for each in cells]
-            lines.append(claim(f"{peer}, {mask}, {which}", times, least=least, shares=shares))
+            lines.append(claim(f"time of {peer} / time of ours, {mask}, {which}", times, least=least, shares=shares))
     exponents = [fits["memory"].exponent for fits in growths(found).values() if fits["memory"]]
     apart = [other.difference for each in found for other in each.peers.values()]
     return [*lines, claim("growth of memory", exponents, most=1.05), claim("difference of answers", apart, most=1e-4)]

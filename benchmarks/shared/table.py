@@ -25,11 +25,14 @@ def table(folder: Path, scripts: Path) -> str:
         scripts: The folder of the scripts that wrote them.
 
     Raises:
-        ValueError: There are no records.
+        ValueError: There are no records, or one is of an older version.
     """
     records = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     if not records:
         raise ValueError(f"{folder} has no results; run the scripts of benchmarks/ with --save")
+    for name, record in records.items():
+        if "machine" not in record or not all(isinstance(each, dict) for each in record.get("claims", [None])):
+            raise ValueError(f"{folder / name}.json is of an older version; run benchmarks/{name}.py again with --save")
     rows = [
         [
             name,

@@ -144,6 +144,12 @@ def test_the_claims_of_all_records_are_one_table(tmp_path):
     old = {"what": "speed", "measured": "minimum 1.50", "expected": "at least 1.3", "verdict": "kept"}
     (tmp_path / "results" / "old.json").write_text(json.dumps({"machine": machine, "claims": [old]}))
     assert "| old | speed | minimum 1.50 |  |  | at least 1.3 | kept |" in table(tmp_path / "results", tmp_path)
+    for record in ({"machine": machine}, {"machine": machine, "claims": ["kept speed"]}, {"claims": []}):
+        (tmp_path / "results" / "old.json").write_text(json.dumps(record))
+        with pytest.raises(
+            ValueError, match=r"old.json is of an older version; run benchmarks/old.py again with --save"
+        ):
+            table(tmp_path / "results", tmp_path)
     (tmp_path / "results" / "old.json").unlink()
     # What bounds a benchmark is told if it misses a claim.
     finish(str(tmp_path / "one.py"), True, [claim("speed", [1.2], least=1.3)], machine=machine)
