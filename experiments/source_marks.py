@@ -16,7 +16,10 @@ mark, end, begin and both: rotary 19.9% (5.9-34.0), 69.3 (60.3-78.2), 71.7 (67.0
 93.2 (92.2-94.2), 91.9 (90.8-93.1), 95.3 (94.6-96.0). Word error of Hungarian, likewise: rotary 26.1% (23.9-28.3), 18.7
 (12.8-24.6), 15.0 (11.6-18.4), 17.2 (13.5-20.9); sinusoidal 20.0 (19.2-20.9), 18.8 (16.7-20.8), 19.5 (17.9-21.1), 18.3
 (16.4-20.2); no position 83.1 to 85.9; GRU 11.0 (9.8-12.2), 10.7 (10.0-11.3), 8.0 (6.8-9.2), 8.6 (7.6-9.6). "begin"
-is significantly better than "end" for the GRU, and "both" for sinusoidal positions. Dates written exactly,
+is significantly better than "end" for the GRU, and "both" for sinusoidal positions. Word error of Bulgarian,
+likewise: rotary 44.5% (39.8-49.2), 42.5 (39.6-45.4), 39.8 (37.2-42.5), 40.4 (38.3-42.4); sinusoidal 38.5 (35.6-41.4),
+37.9 (36.5-39.3), 39.3 (36.7-42.0), 38.0 (35.3-40.6); no position 81.6 to 83.2; GRU 36.7 (31.6-41.8), 34.8 (33.0-36.6),
+34.2 (30.8-37.5), 36.4 (31.7-41.2). No difference is significant. Dates written exactly,
 likewise: rotary 98.5% (97.7-99.3), 98.2 (96.9-99.6), 98.1 (96.4-99.9), 98.5 (97.3-99.7); sinusoidal 79.6 (72.5-86.6),
 81.3 (76.8-85.9), 76.2 (68.4-83.9), 78.2 (69.5-86.9); no position 10.6 to 11.0; GRU 100.0 with each. No difference is
 significant. The other tasks are not measured yet.
