@@ -2,7 +2,7 @@
 
 Claim: no other size is more than 1.15 times faster than the default.
 
-Command: python benchmarks/chunk_sizes.py [--lengths T …] [--mechanisms NAME …] [--save]     (15 minutes on two cores)
+Command: python benchmarks/chunk_sizes.py [--lengths T …] [--mechanisms NAME …] [--save]     (estimated: 15 minutes)
 
 The script measures one causal attention of 8 heads of width 64, forward+backward, float32. The field is `chunk`, or
 `block` for linear attention. If another size is faster on your machine, set it for an experiment:

@@ -10,16 +10,16 @@ Command: python benchmarks/linear.py [--save]      (needs the `peers` extra; two
 
 Expected: the last lines say which part of the claim holds on this machine. On two cores of an EPYC cloud machine
 without other load, jax 0.10.2, torch 2.13.0: forward+backward is 1.42 to 1.72 times faster than the layer and 1.13 to
-1.68 times faster than the product alone, growing as T^1.01 (0.95-1.07) and T^0.98 (0.87-1.09). Retention, lightning and
-ssd take 1.1 to 1.3 times as long as linear, gated-linear 1.8 to 2.5, delta 2.0 to 2.4, gated-delta 2.4 to 2.5, kda 3.1
-to 3.6.
+1.68 times faster than the product alone, growing as T^1.01 (0.95-1.07) and T^0.98 (0.87-1.09). So six times is missed.
+Retention, lightning and ssd take 1.1 to 1.3 times as long as linear, gated-linear 1.8 to 2.5, delta 2.0 to 2.4,
+gated-delta 2.4 to 2.5, kda 3.1 to 3.6.
 
 What bounds it: six times is not reached because of the rate of small products. A pass takes some 115 thousand
 operations per token and head, 3.8 GFLOP at T = 4,096, nearly all in products of 64 × 64 × 64. The compiler runs these
 at 33 GFLOP/s on this machine (jax 0.12: 65), where one square product of 1,024 reaches 178. At this rate a pass would
 take 115 ms, and 98 were measured; six times faster would be 23. Tried on the bare product, in two runs, against 98 ms:
 two and four chunks at once 95 and 97, eight 107, all of a sequence at once 150, chunks of 128 120, one head after
-another 111.
+another 111. On a Xeon copies take as long as products in the profile of retention in `chunked.py`.
 """
 
 from dataclasses import asdict

@@ -40,14 +40,19 @@ class Machine:
         """Returns the attainable FLOP per second at an arithmetic intensity: min(flops, intensity · bandwidth)."""
         return min(self.flops, intensity * self.bandwidth)
 
-    def share(self, flops: float, bytes: float, seconds: float) -> float:
+    def share(self, flops: float | None, bytes: float | None, seconds: float | None) -> float | None:
         """Returns the fraction of the attainable FLOP per second that a computation reaches.
 
         Args:
           flops: its floating-point operations.
           bytes: the bytes that it has to move.
           seconds: the time that it took.
+
+        Returns:
+          The fraction, or None if one of the three is not known or is 0.
         """
+        if not (flops and bytes and seconds):
+            return None
         return flops / seconds / self.attainable(intensity(flops, bytes))
 
     def side(self, intensity: float) -> str:

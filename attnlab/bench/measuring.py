@@ -101,8 +101,6 @@ class Measured:
 
     def share(self, machine: Machine) -> float | None:
         """Return the fraction of the machine's attainable FLOP per second that was reached."""
-        if not (self.median and self.flops and self.moved):
-            return None
         return machine.share(self.flops, self.moved, self.median)
 
 

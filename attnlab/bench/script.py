@@ -94,8 +94,6 @@ def share(program: Program, seconds: Sequence[float]) -> float | None:
     Returns:
         The fraction, or None if the program's FLOPs or bytes are not known.
     """
-    if not (program.flops and program.moved):
-        return None
     return this_machine().share(program.flops, program.moved, quartiles(seconds).median)
 
 

@@ -1,4 +1,4 @@
-"""The FLOPs of training steps, kept beside the compiled programs, because tracing a step takes half a second."""
+"""The FLOPs of training batches, kept beside the compiled programs, because tracing a step takes half a second."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS = (*settings.NUMBERS, "jax_disable_jit")
 OLD = 4  # files of other versions of attnlab that are kept
 
 
-def step_flops(experiment: Experiment, problem: TaskData, shapes: BatchShapes, count: Callable[[], int]) -> int:
+def batch_flops(experiment: Experiment, problem: TaskData, shapes: BatchShapes, count: Callable[[], int]) -> int:
     """Return the FLOPs of the gradients of one batch. They are counted if they are not kept from before.
 
     They are kept for exactly this code of attnlab, these versions of the libraries, task, model, data and batch shapes.
@@ -38,8 +38,8 @@ def step_flops(experiment: Experiment, problem: TaskData, shapes: BatchShapes, c
         shapes: The arrays of the batch, by name.
         count: Counts the FLOPs.
     """
-    folder, key = compilation_cache.folder(), _key(experiment, problem, shapes)
-    if folder is None or key is None or CODE is None:
+    folder = compilation_cache.folder()
+    if folder is None or CODE is None or (key := _key(experiment, problem, shapes)) is None:
         return count()
     kept = NumberCache(folder / f"flops-{CODE}.json")
     if (found := kept.get(key)) is None:

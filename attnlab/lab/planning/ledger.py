@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Int, PyTree
 
 from attnlab.analysis import cost
 from attnlab.lab.planning import precision
-from attnlab.lab.planning.kept_flops import step_flops
+from attnlab.lab.planning.kept_flops import batch_flops
 from attnlab.lab.study.study import Experiment
 from attnlab.tasks.base.shapes import Pairs
 from attnlab.tasks.base.task import Task, TaskData
@@ -142,7 +142,7 @@ class Ledger:
             found = self._batches(experiment, first, last)
             for shapes in found.keys() - counts.keys():
                 count = partial(cost.flops, gradient, model, dict(shapes))
-                counts[shapes] = step_flops(experiment, problem, shapes, count)
+                counts[shapes] = batch_flops(experiment, problem, shapes, count)
             return sum(times * counts[shapes] for shapes, times in found.items()) / found.total()
 
         pretraining = min(problem.pretraining_steps, train.steps)

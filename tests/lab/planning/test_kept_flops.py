@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 def counted(experiment=EXPERIMENT, shapes=SHAPES):
     """Whether the FLOPs of a batch are counted, and not found on disk."""
     calls = []
-    found = kept_flops.step_flops(experiment, experiment.task.load(), shapes, lambda: calls.append(1) or 7)
+    found = kept_flops.batch_flops(experiment, experiment.task.load(), shapes, lambda: calls.append(1) or 7)
     assert found == 7
     return bool(calls)
 
