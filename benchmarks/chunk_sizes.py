@@ -2,7 +2,7 @@
 
 Claim: no other size is more than 1.15 times faster than the default.
 
-Command: python benchmarks/chunk_sizes.py [--lengths T …] [--mechanisms NAME …] [--save]     (estimated: 15 minutes)
+Command: python benchmarks/chunk_sizes.py [--lengths T …] [--mechanisms NAME …] [--save]     (17 minutes on two cores)
 
 The script measures one causal attention of 8 heads of width 64, forward+backward, float32. The field is `chunk`, or
 `block` for linear attention. If another size is faster on your machine, set it for an experiment:
@@ -25,8 +25,14 @@ the default size, and with those of the fastest other size:
 | gated-delta-2 | 32 | 102.3, 102.6 (16) | 432.9, 454.3 (64) |
 | delta-product | 64 | 162.6, 166.4 (32) | 645.2, 637.8 (32) |
 | hgrn2 | 32 | 55.8, 63.8 (64) | 260.8, 263.7 (64) |
+| mlstm | 64 | 40.7, 40.8 (128) | 149.0, 181.6 (128) |
+| rwkv7 | 32 | 129.9, 132.9 (16) | 483.4, 497.9 (16) |
+| mamba | 32 | 220.7, 219.9 (16) | 813.6, 854.1 (64) |
+| mamba3 | 64 | 43.3, 48.8 (32) | 226.0, 237.2 (32) |
+| gsa | 32 | 122.3, 126.0 (64) | 404.1, 421.7 (64) |
+| mesa | 16 | 1251.2, 1337.3 (32) | 4399.3, 5423.6 (32) |
 
-The others are not measured yet. A table of the best sizes of a machine would save an eighth at most, and runs would
+A table of the best sizes of a machine would save an eighth at most, and runs would
 depend on it.
 """
 

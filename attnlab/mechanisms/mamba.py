@@ -35,7 +35,7 @@ class Mamba(Chunked):
     """
 
     chunk: int = 32
-    """Number of tokens whose states are computed at once."""
+    """Number of tokens per chunk. A gradient keeps one state per chunk, and recomputes the others."""
     traits = Traits(non_causal=False, position_dependent=True, undecayed=("rate",))
 
     @property
@@ -62,6 +62,6 @@ class Mamba(Chunked):
         return y.astype(v.dtype), memory
 
     def cost(self, T, S, K, V, block=None):
-        """Counts the associative scan within chunks, and writing and reading the state."""
+        """Counts the steps of all tokens, one after another."""
         cost = super().cost(T, S, K, V, block)
-        return Cost(selective_scan.flops(T, K, V, self.at_once(block)), cost.bytes, cost.state_bytes)
+        return Cost(selective_scan.flops(T, K, V), cost.bytes, cost.state_bytes)
