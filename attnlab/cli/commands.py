@@ -38,6 +38,7 @@ EXPLAINED = {  # shown after the name of a kind
     "attentions": "attention layers; set by model.attention",
     "units": "tokenizers; set by task.units",
 }
+NAMED = 8  # runs that an error names at most
 
 
 def list_names(options: argparse.Namespace) -> int:
@@ -277,11 +278,13 @@ def user_code(options: argparse.Namespace) -> None:
 
 
 def check_run(folder: Path) -> None:
-    """Check that a folder is a run folder. Raises FolderError that lists the runs in it, if it is not."""
+    """Check that a folder is a run folder. Raises FolderError that lists runs in it or in its studies, if it is not."""
     if (folder / "experiment.json").is_file():
         return
-    inside = ", ".join(str(path.parent) for path in sorted(folder.glob("*/experiment.json")))
-    hint = f"; it contains the runs {inside}" if inside else "; it has no experiment.json"
+    inside = sorted(folder.glob("*/experiment.json")) or sorted(folder.glob("*/*/experiment.json"))
+    names = ", ".join(str(path.parent) for path in inside[:NAMED])
+    more = f" and {len(inside) - NAMED} more" if len(inside) > NAMED else ""
+    hint = f"; it contains the runs {names}{more}" if inside else "; it has no experiment.json"
     raise FolderError(f"{folder} is not a run folder{hint}")
 
 

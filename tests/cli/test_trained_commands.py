@@ -64,6 +64,22 @@ def test_sample_of_a_study_names_its_runs(runs, capsys):
     )
 
 
+def test_sample_of_a_folder_of_studies_names_their_runs(runs, capsys):
+    assert main(["sample", "runs", "--input", "12"]) == 4
+    assert capsys.readouterr().err == (
+        "attnlab: error: runs is not a run folder; it contains the runs runs/small/linear, runs/small/softmax\n"
+    )
+
+
+def test_at_most_eight_runs_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for n in range(1, 11):
+        (tmp_path / "study" / f"r{n:02d}").mkdir(parents=True)
+        (tmp_path / "study" / f"r{n:02d}" / "experiment.json").touch()
+    assert main(["translate", "study"]) == 4
+    assert capsys.readouterr().err.endswith("study/r07, study/r08 and 2 more\n")
+
+
 def test_sample_takes_an_input_that_looks_like_an_option(runs, sampled, capsys):
     assert main(["sample", "runs/small/linear", "--input=-2"]) == 0
     assert capsys.readouterr().out == "21\n\n  -2\n2  █\n1 █\n"
