@@ -51,8 +51,11 @@ class Verb:
         except SystemExit as leaving:  # --help
             return int(leaving.code or 0)
         if left:
+            refused = f"{name} does not accept {left[0]!r}"
+            if not left[0].startswith("-"):
+                raise ValueError(f"{refused}; usage: {parser.usage}")
             known = [option for action in parser._actions for option in action.option_strings]
-            raise ValueError(registry.unknown(f"{name} does not accept {left[0]!r}", left[0].split("=")[0], known))
+            raise ValueError(registry.unknown(refused, left[0].split("=")[0], known))
         check_working_directory()
         if self.files:
             streams.discard_if_closed()
