@@ -1,4 +1,4 @@
-"""Faults, on purpose: kills, signals, broken files, bad input. `python -m tests.faults` runs the full forms."""
+"""Fault-injection tests: kills, signals, damaged files, invalid input. `python -m tests.faults` runs the full forms."""
 
 NAMES = (
     "kill", "writes", "flips", "resume", "sigterm", "numbers", "configurations", "folders", "fuzz", "hostile",

@@ -1,10 +1,10 @@
-"""The full forms of the fault tests, a line each.
+"""Runs the full forms of the fault tests and prints one line for each.
 
-    python -m tests.faults                      all of them
-    python -m tests.faults kill flips           those named
-    python -m tests.faults kill --count 20      so many cases of each; --seed N draws others
+    python -m tests.faults                      all tests
+    python -m tests.faults kill flips           the named tests
+    python -m tests.faults kill --count 20      20 cases of each test; --seed N draws other cases
 
-The exit code is 0 only if every case held; those that did not are listed, in words that let one repeat them.
+The exit code is 0 only if every case passes. Each failed case is listed with the information needed to repeat it.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from tests.faults import NAMES
 
 
 def main() -> int:
-    """Run what is named; the exit code."""
+    """Runs the named tests and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"one of {', '.join(NAMES)} (all)")
     parser.add_argument("--count", type=int, help="how many cases of each (as many as the full form has)")
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def _held(name: str, count: int | None, seed: int) -> bool:
-    """Whether every case of one test held; its line is printed."""
+    """Runs a test, prints its line and returns whether every case passed. A skipped test counts as passed."""
     module, began = import_module(f"tests.faults.{name}"), time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f"attnlab-{name}-") as folder:
         try:

@@ -1,4 +1,4 @@
-"""The command line, called in this process: what it answered, what it printed, and what jax compiled for it."""
+"""Calls the command line in this process and records its exit code, its output and the number of programs lowered."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import jax
 
 from attnlab.cli.main import main
 
-LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"  # what jax says of every program, before it compiles it
+LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"  # JAX's event before it compiles a program
 
 
 @dataclass(frozen=True)
 class Called:
-    """What a command left: its exit code, what stood on stdout and stderr, how many programs were made for it."""
+    """The result of a command: its exit code, its stdout and stderr, and the number of programs that JAX lowered."""
 
     code: int
     out: str
@@ -28,12 +28,12 @@ class Called:
     compiled: int
 
     def line(self) -> str:
-        """What stood on stderr, without the end of its line."""
+        """Returns stderr without its final newline."""
         return self.err.removesuffix("\n")
 
 
 def called(arguments: list[str], given: bytes = b"") -> Called:
-    """The command with these arguments, `given` being its standard input. What it raises is raised here."""
+    """Runs the command with these arguments and with `given` as its standard input. Exceptions are not caught."""
     made: list[str] = []
 
     def hear(event: str, duration_secs: float, **more: object) -> None:
@@ -60,7 +60,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 @contextlib.contextmanager
 def inside(folder: Path) -> Iterator[Path]:
-    """The folder as the working directory."""
+    """Makes the folder the working directory within the context. Creates the folder if it does not exist."""
     before = Path.cwd()
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
@@ -71,7 +71,7 @@ def inside(folder: Path) -> Iterator[Path]:
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Every path below a folder with the bytes of the file there; None for what is no file that can be read."""
+    """Returns every path below a folder with the bytes of its file, or with None if it is not a readable file."""
     found: dict[str, bytes | None] = {}
     for path in sorted(folder.rglob("*")):
         content = None

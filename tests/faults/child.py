@@ -1,4 +1,4 @@
-"""`attnlab run` in a process of its own, which is watched, hit by signals, and gone in the end whatever happens."""
+"""Runs `attnlab` in a child process that tests watch and send signals to. It never outlives its context."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from pathlib import Path
 from tests.faults.count import Fault
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 300.0  # seconds after which a child is said to hang
-GLANCE = 0.001  # seconds between two looks at one
+LIMIT = 300.0  # seconds after which a child counts as hanging
+GLANCE = 0.001  # seconds between two polls of a child
 
 
 class Child:
-    """A process of `attnlab`, from the root of the project; `cache` keeps what it compiles.
+    """A process of `attnlab` in the root of the project. `cache` is the folder of its compilation cache.
 
-    `around` is what a shell does with it, which is "$@" there: closes its streams, limits it, or gives it another home.
-    Used as a context, which it does not outlive. Its standard error goes into the file `log`.
+    `around` is a shell script in which "$@" is the command line of the process. It can close the streams of the
+    process, limit it, or change its environment. The process is a context manager, which kills it on exit. Its standard
+    error goes to the file `log`.
     """
 
     def __init__(self, arguments: list[str], log: Path, cache: Path, around: str = 'exec "$@"'):
@@ -30,7 +31,7 @@ class Child:
         chosen = {"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": str(cache), "ATTNLAB_DEBUG": "0"}
         everything = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         with log.open("wb") as file:
-            # A session of its own: what is typed at the terminal of the tests is not meant for it.
+            # The child has its own session, so that the terminal of the tests does not send it signals.
             self.process = subprocess.Popen(
                 ["sh", "-c", around, "sh", sys.executable, "-m", "attnlab", *arguments], cwd=ROOT,
                 env=os.environ | chosen | everything | {"PYTHONPATH": str(ROOT)},
@@ -47,19 +48,19 @@ class Child:
 
     @property
     def age(self) -> float:
-        """Seconds since it was started."""
+        """The seconds since the process was started."""
         return time.monotonic() - self.began
 
     def lines(self) -> list[str]:
-        """What it has said on standard error so far, whole lines."""
+        """Returns the complete lines that the process has written to standard error so far."""
         return self.log.read_text(errors="replace").split("\n")[:-1]
 
     def said(self, words: str) -> bool:
-        """Whether a line of it holds those words."""
+        """Returns whether a line on standard error contains `words`."""
         return any(words in line for line in self.lines())
 
     def meets(self, found: Callable[[], bool]) -> bool:
-        """Wait until something is so; False where it ended before that. Raises Fault where neither comes."""
+        """Waits until `found()` is true. Returns False if the process ends before that. Raises Fault if it hangs."""
         while not found():
             if self.process.poll() is not None:
                 return found()
@@ -68,23 +69,23 @@ class Child:
         return True
 
     def survives(self, seconds: float) -> bool:
-        """Let it run for so long; False where it ended before that."""
+        """Waits for this many seconds. Returns False if the process ends before that."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and self.process.poll() is None:
             time.sleep(min(GLANCE, max(until - time.monotonic(), 0)))
         return self.process.poll() is None
 
     def hit(self, number: int) -> None:
-        """Send it a signal."""
+        """Sends a signal to the process."""
         self.process.send_signal(number)
 
     def end(self) -> int:
-        """Wait until it ends; its exit code. Raises Fault where it does not."""
+        """Waits until the process ends and returns its exit code. Raises Fault if it hangs."""
         self.meets(lambda: False)
         return self.process.returncode
 
     def ends_well(self) -> None:
-        """Wait until it ends. Raises Fault, with its last line, where that is not with exit code 0."""
+        """Waits until the process ends. Raises Fault with its last line if the exit code is not 0."""
         if code := self.end():
             raise Fault(f"exit {code} of attnlab {' '.join(self.arguments)}: {(self.lines() or [''])[-1]!r}")
 

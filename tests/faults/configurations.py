@@ -1,6 +1,7 @@
-"""A malformed configuration, override or option: exit code 2, one line that names it, nothing compiled or written.
+"""Checks that a malformed configuration, override or option gives exit code 2 and one line that names it.
 
-Each is given to the command line, in this process. Standard output stays empty, and so does the folder of the runs.
+Each case is passed to the command line in this process. Nothing may be compiled or written. Standard output must stay
+empty, and the files must stay unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tests.faults.malformed import FILES, PLACES, TEXT
 from tests.faults.malformed_options import OPTIONS
 from tests.faults.malformed_overrides import OVERRIDES
 
-Case = tuple[str | bytes, list[str], str]  # the experiment file, the command line, the words of its refusal
+Case = tuple[str | bytes, list[str], str]  # the experiment file, the command line, words of the error message
 
 CASES: list[Case] = [
     *((text, ["run", "small.py", "--out", "runs"], words) for text, words in FILES),
@@ -28,7 +29,7 @@ FULL, SHORT = len(CASES), 60
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """That many of the cases, drawn without repetition."""
+    """Runs `count` of the cases, drawn without repetition."""
     drawn = np.random.default_rng(seed).permutation(len(CASES))[:count]
     with inside(folder), mock.patch("attnlab.lab.execution.variant.run_variant", _trained):
         Path("runs/old").mkdir(parents=True)
@@ -38,7 +39,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _refused(text: str | bytes, line: list[str], words: str) -> list[str]:
-    # The name of a module that failed is not kept: every file may have the same.
+    # The name of a module that failed is not kept, so every case can use the same file name.
     Path("small.py").write_bytes(text if isinstance(text, bytes) else text.encode())
     before = tree(Path())
     found = called(line)
@@ -48,7 +49,7 @@ def _refused(text: str | bytes, line: list[str], words: str) -> list[str]:
 
 
 def _wrong(found: Called, words: str) -> str | None:
-    """What must not be, if anything."""
+    """Returns the first requirement that the result violates, or None if there is none."""
     checks = {
         "another exit code": found.code != 2,
         "more or less than one line": found.err.count("\n") != 1 or not found.err.endswith("\n"),

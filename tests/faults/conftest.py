@@ -1,4 +1,4 @@
-"""What is no test."""
+"""Excludes a file that is not a test from collection."""
 
-# It adds a model to attnlab.MODELS, which is meant for the process that runs it.
+# study.py adds a model to attnlab.MODELS, which is meant only for the process that runs it.
 collect_ignore = ["study.py"]

@@ -1,4 +1,4 @@
-"""How many of so many cases held, and which did not."""
+"""Counts how many cases passed and lists those that failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Count:
-    """Of so many cases those that failed, a line each that lets one repeat it; `note` says more about all of them.
+    """The number of cases, one line for each failure, and a `note` about all cases.
+
+    A failure line contains the information needed to repeat the case.
 
     >>> print(Count(200, [], "67 of them inside a save"))
     200 of 200, 67 of them inside a save
@@ -23,7 +25,7 @@ class Count:
 
     @property
     def good(self) -> int:
-        """How many held."""
+        """The number of cases that passed."""
         return self.of - len(self.failures)
 
     def __str__(self) -> str:
@@ -31,11 +33,14 @@ class Count:
 
 
 class Fault(Exception):
-    """What did not hold, in one line."""
+    """A requirement that did not hold, described in one line."""
 
 
 def tried(case: Callable[[int], Iterable[str]], count: int, seed: int, together: int = 1) -> tuple[list[str], Counter]:
-    """Cases 0 … count−1, so many together: a line for each that raised, and how often each word was answered."""
+    """Runs cases 0 … count−1, `together` at a time. Returns one line per failure and the count of each word.
+
+    A case returns words, or fails by raising an exception.
+    """
 
     def outcome(n: int) -> tuple[list[str], list[str]]:
         try:
@@ -45,7 +50,7 @@ def tried(case: Callable[[int], Iterable[str]], count: int, seed: int, together:
         except Exception as error:
             return [f"seed {seed}, case {n}: {type(error).__name__}: {error}"], []
 
-    # One by one in the thread of who calls: signals go there alone.
+    # One at a time, cases run in the calling thread, because only that thread receives signals.
     outcomes = [outcome(n) for n in range(count)] if together == 1 else _together(outcome, count, together)
     words = Counter(word for _, said in outcomes for word in said)
     return [line for failed, _ in outcomes for line in failed], words
@@ -56,5 +61,5 @@ def _together(outcome: Callable[[int], Any], count: int, together: int) -> list[
     try:
         return list(pool.map(outcome, range(count)))
     finally:
-        # Who is interrupted waits for the cases under way, so that no child outlives them, and begins no other.
+        # After an interrupt, the running cases finish, so that no child outlives them. No further case begins.
         pool.shutdown(cancel_futures=True)

@@ -1,7 +1,7 @@
-"""A hundred thousand tiny steps with five hundred saves: nothing grows.
+"""Checks that nothing grows during 100,000 tiny training steps with 500 saves.
 
-After a warm-up of a tenth of the way memory may drift by 5% of what the process holds, no file and no thread may be
-left open, and nothing may be compiled again. Rows are written and checkpoints saved as in a real run.
+The first tenth is a warm-up. After it, the memory of the process may grow by at most 5%. No additional file or thread
+may stay open, and nothing may be compiled again. Rows and checkpoints are written as in a real run.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tests.small import TASK, TRAIN
 from tests.training.toy import Bigram
 
 FULL, SHORT = 100_000, 2_000
-SAVES = 200  # steps between them
+SAVES = 200  # steps between two saves
 DRIFT = 0.05
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """So many steps of training; the count is in steps, and one thing that grew fails them all."""
+    """Trains for `count` steps and reports one failure for each quantity that grew. The cases are the steps."""
     config = replace(TRAIN, steps=count, evaluate_every=SAVES, save_every=SAVES, seeds=(seed, seed + 1))
     problem, meter = TASK.load(), Meter(count)
     trainer = Trainer(lambda key: Bigram().create(key, problem.shape), problem, config)
@@ -44,7 +44,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 class Meter:
-    """Progress that measures: after the warm-up, each time a checkpoint is saved."""
+    """A progress listener that measures after the warm-up, each time a checkpoint is saved."""
 
     def __init__(self, steps: int):
         self.warm, self.saves, self.compiled = steps // 10, 0, 0
@@ -52,7 +52,7 @@ class Meter:
         jax.monitoring.register_event_duration_secs_listener(self._heard)
 
     def saved(self, step: int) -> None:
-        """Measure."""
+        """Measures memory, open files and threads. During the warm-up, resets the number of compilations instead."""
         self.saves += 1
         if step <= self.warm:
             self.compiled = 0
@@ -64,18 +64,18 @@ class Meter:
         self.threads.append(threading.active_count())
 
     def advanced(self, *given) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     evaluated = note = advanced
 
     def drift(self) -> float:
-        """By how much memory grew between the first tenth and the last, the medians of both."""
+        """Returns the relative growth of the median memory from the first tenth of the measurements to the last."""
         tenth = max(1, len(self.memory) // 10)
         first, last = np.median(self.memory[:tenth]), np.median(self.memory[-tenth:])
         return float(last / first - 1)
 
     def grown(self) -> list[str]:
-        """What grew, a line each."""
+        """Returns one line for each quantity that grew."""
         found = []
         if self.drift() > DRIFT:
             found.append(f"memory grew by {self.drift():.1%}, from {self.memory[0] / 1e6:.0f} MB")

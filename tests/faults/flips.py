@@ -1,8 +1,9 @@
-"""One bit flipped at every byte of what is read back, files cut at every length, files in the place of others.
+"""Checks that flipped bits, truncated files and exchanged files are detected or have no effect.
 
-Done to a checkpoint, to a file of a data set (as it is, and gzipped) and to the files of a run. Either it is refused in
-one line that names the file, or what is read is, to the bit, what was written. A resume goes on from the checkpoint
-before and names the one it passes over; it refuses to go on where rows were lost.
+One bit is flipped at every byte, and files are cut at every length or exchanged with others. This is done to a
+checkpoint, to a file of a data set (plain and gzipped) and to the files of a run. Either an error in one line names the
+file, or the values that are read equal those that were written, bit for bit. A resume continues from the previous
+checkpoint and names the one that it skips. It refuses to continue if rows were lost.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from attnlab.training.checkpoints import CheckpointError
 from tests.faults import saves
 from tests.faults.count import Count
 
-FULL, SHORT = 1_000_000, 150  # the full form is every byte and every length, which are fewer
+FULL, SHORT = 1_000_000, 150  # the full form tests every byte and length, which are fewer
 CONTENT = "a line\nañother\n".encode() * 20
 SOURCE = Source("toys", "toys.txt", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "https://example.org/toys.txt")
 ROWS = saves.rows(1, 2, 3)
@@ -33,9 +34,9 @@ ROWS = saves.rows(1, 2, 3)
 
 @dataclass(frozen=True)
 class Harm:
-    """What is done to a file or folder: "flipped" or "cut" at a byte, or "exchanged" with another.
+    """A change of a file or folder: "flipped" or "cut" at byte `at`, or "exchanged" with `other`.
 
-    `intact(home)` asks whether all that it belongs to reads as it was written.
+    `intact(home)` returns whether everything that the file belongs to reads as it was written.
     """
 
     intact: Callable[[Path], bool]
@@ -46,7 +47,7 @@ class Harm:
 
     @contextmanager
     def done(self, bit: int) -> Iterator[None]:
-        """Do it, and undo it again."""
+        """Applies the change within the context and reverts it afterwards."""
         if self.other is not None:
             _exchange(self.path, self.other)
             yield
@@ -59,12 +60,12 @@ class Harm:
         self.path.write_bytes(content)
 
     def met(self, home: Path) -> str:
-        """How reading meets it: "intact" or "refused", as it must; else in other words."""
+        """Reads the files. Returns "intact" or "refused", as required, or else a description of what went wrong."""
         try:
             return "intact" if self.intact(home) else "in silence, something else is read"
         except Exception as error:
             line = str(error)
-            # Of what lies in each other's place one file is named.
+            # If files are exchanged, the message names one of them, so only the folder is compared.
             named = self.path if self.other is None else self.path.parent
             if getattr(error, "exit_code", None) in (3, 4) and "\n" not in line and str(named) in line:
                 return "refused"
@@ -72,7 +73,7 @@ class Harm:
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """Harm `count` times, each file about as often, drawn by the seed; in every way where there are no more."""
+    """Applies `count` changes drawn by the seed, about equally many per file, or all changes if there are no more."""
     _write(folder)
     harms, met, failures = list(_harms(folder)), Counter(), []
     for n in _drawn(harms, count, seed):
@@ -88,7 +89,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _drawn(harms: list[Harm], count: int, seed: int) -> list[int]:
-    """Which of them: one of every kind and file, then another of each, and so on."""
+    """Returns indices of changes: first one for every kind and file, then another for each, and so on."""
     turns, ranked = Counter(), []
     for n in np.random.default_rng(seed).permutation(len(harms)).tolist():
         kind = harms[n].what, harms[n].path if harms[n].other is None else None
@@ -98,7 +99,7 @@ def _drawn(harms: list[Harm], count: int, seed: int) -> list[int]:
 
 
 def _harms(home: Path) -> Iterator[Harm]:
-    """Every way."""
+    """Yields every change."""
     run, (before, last) = home / "run", (home / "run" / "checkpoints" / step for step in "12")
     for intact, root in ((_checkpoint, last), (_data, home / "data"), (_run, run)):
         paths = sorted(path for path in root.rglob("*") if path.is_file() and (root != run or path.parent == run))
@@ -106,7 +107,7 @@ def _harms(home: Path) -> Iterator[Harm]:
             for at in range(path.stat().st_size):
                 yield from (Harm(intact, what, path, at) for what in ("flipped", "cut"))
         pairs = list(combinations(paths, 2))
-        # Files of the same name: of the checkpoint before, of the other run.
+        # Files of the same name in the previous checkpoint and in the other run.
         pairs += [
             (path, place / path.relative_to(root)) for path in paths for place in (before, home / "linear")
             if (place / path.relative_to(root)).exists()
@@ -128,7 +129,7 @@ def _files(variant: str) -> dict[str, dict]:
 
 
 def _write(home: Path) -> None:
-    """A run, which is harmed; one of another variant, and one of other data; and the file of data, twice."""
+    """Writes the run to be changed, one of another variant, one on other data, and the data file, plain and gzipped."""
     for name, identity in (("run", {}), ("linear", {"configuration": "0"}), ("other data", {"data": "0"})):
         folder = RunFolder(home / name)
         for file, value in _files(name).items():
@@ -143,7 +144,10 @@ def _write(home: Path) -> None:
 
 
 def _checkpoint(home: Path) -> bool:
-    """Whether a resume goes on from the last checkpoint; CheckpointError where it goes on from the one before."""
+    """Returns whether a resume restores the last checkpoint as it was written.
+
+    Raises CheckpointError if the resume restores the previous checkpoint.
+    """
     passed: list[str] = []
     kept = saves.checkpoints(home / "run" / "checkpoints", note=passed.append)
     step, values, facts = kept.restore(saves.state(0))  # pyright: ignore[reportGeneralTypeIssues]
@@ -158,7 +162,10 @@ def _data(home: Path) -> bool:
 
 
 def _run(home: Path) -> bool:
-    """Whether all of a run's files hold what was written; what goes on from its last step is told of lost rows."""
+    """Returns whether all files of a run read as they were written.
+
+    If the rows differ, removes the rows after the last step, as a resume does. This raises an error if rows are lost.
+    """
     folder = RunFolder(home / "run")
     written, found = _files("run"), {name: folder.read(name) for name in _files("run")}
     rows = folder.metrics()

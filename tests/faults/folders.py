@@ -1,7 +1,7 @@
-"""Malformed data, checkpoints and run folders: exit code 3 or 4, one line that names the file, and nothing lost.
+"""Checks that malformed data, checkpoints and run folders give exit code 3 or 4 and one line that names the file.
 
-Data are files of one's own, given to `attnlab run` (`spoiltdata.py`). Of a run, something is taken away, exchanged, cut
-or replaced, and then a verb reads it (`spoiltruns.py`). What is in the folder afterwards is what was in it.
+The data are your own files, passed to `attnlab run` (`spoiltdata.py`). In a run folder, a file is removed, exchanged,
+cut or replaced, and then a command reads the run (`spoiltruns.py`). The folder must hold the same files afterwards.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FULL = SHORT = len(CASES)
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """That many of the cases, drawn without repetition."""
+    """Runs `count` of the cases, drawn without repetition."""
     drawn = np.random.default_rng(seed).permutation(len(CASES))[:count]
     with inside(folder / "made"):
         Path("one.py").write_text("from tests.faults.spoiltruns import EXPERIMENT as experiment\n")
@@ -32,7 +32,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
             mock.patch("attnlab.lab.execution.variant.run_variant", _trained),
         ):
             make()
-            trained(RUN)  # as it is, it is good
+            trained(RUN)  # the unchanged run is valid
             failures, _ = tried(partial(_refused, folder=folder, drawn=drawn), len(drawn), seed)
     return Count(len(drawn), failures)
 

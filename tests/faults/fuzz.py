@@ -1,8 +1,9 @@
-"""Command lines and experiments in JSON at random: no traceback, no internal error, nothing that hangs.
+"""Checks that random command lines and experiments in JSON cause no traceback, no internal error and no hang.
 
-Lines keep to the grammar of the verbs or break it a little (`grammar.py`), and go through the whole command line, up
-to where a model would be trained, loaded or measured, or a file fetched or written. JSON goes through what reads the
-configuration of a run: it is refused in one line, or read, and then written and read again as the same.
+Command lines follow the grammar of the commands or violate it slightly (`grammar.py`). They pass through the whole
+command line, up to where a model would be trained, loaded or measured, or a file fetched or written. JSON passes
+through the reader of a run's configuration. It is either refused in one line, or read. A configuration that was read
+must stay the same when it is written and read again.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from tests.lab.looked import FOUND
 from tests.lab.parrot import parrot
 
 FULL, SHORT = 100_000, 500
-PART = 25  # cases that share what hypothesis draws, which takes as long as to type one of them
-MANY = 40  # parts that it draws together: what it remembers of more of them would fill the memory
-LONGEST = 20.0  # seconds, after which it hangs; those that are not refused take a hundredth of a second
-MOST = 4100  # letters of a refusal, which are one line still
+PART = 25  # cases that share one draw of hypothesis, which takes as long as one case
+MANY = 40  # parts that hypothesis draws together; it remembers them, and more would fill the memory
+LONGEST = 20.0  # seconds after which a case counts as hanging; an accepted case takes 0.01 s
+MOST = 4100  # largest number of characters of an error message
 
 SYMBOLS = {"source": ["1"], "target": ["2"], "map": None, "layers": None}
 ANSWER = {"answers": [], "decoder": None, "cut": False, "notes": [], **SYMBOLS}
@@ -74,7 +75,7 @@ STUBS: dict[str, Any] = {
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """So many cases, two lines to each experiment."""
+    """Runs `count` cases, two command lines for each experiment."""
     failures: list[str] = []
     right: Counter[str] = Counter()
     with inside(folder), ExitStack() as stubs:
@@ -101,7 +102,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _drawn(count: int, seed: str) -> list[grammar.Typist]:
-    """So many typists, with the texts that hypothesis draws for them."""
+    """Returns `count` typists with the texts that hypothesis draws for them."""
     typists: list[grammar.Typist] = []
 
     @hypothesis.seed(seed)
@@ -118,7 +119,10 @@ def _drawn(count: int, seed: str) -> list[grammar.Typist]:
 
 
 def _typed(typist: grammar.Typist, count: int, right: Counter[str]) -> list[str]:
-    """What was wrong with so many cases of a typist's, two command lines to each experiment; `right` counts others."""
+    """Returns the failures among `count` cases of a typist, two command lines for each experiment.
+
+    `right` counts the accepted cases.
+    """
     failures = []
     for n in range(count):
         if n % 3 == 2:
@@ -140,7 +144,7 @@ def _typed(typist: grammar.Typist, count: int, right: Counter[str]) -> list[str]
 
 
 def _called(line: list[str]) -> bool:
-    """Whether a command line is right. Raises Fault where its refusal is not as it must be."""
+    """Returns whether a command line is accepted. Raises Fault if its error message violates a requirement."""
     found = called(line)
     if found.code == 130:
         raise KeyboardInterrupt
@@ -158,7 +162,10 @@ def _called(line: list[str]) -> bool:
 
 
 def _read(text: str) -> bool:
-    """Whether an experiment can be read, as a part of a run's file. Raises Fault where that goes wrong."""
+    """Returns whether an experiment can be read as part of the file of a run.
+
+    Raises Fault if the error message is wrong, or if the experiment changes when it is written and read again.
+    """
     whole = f'{{"study": "", "question": "", "variant": "", "quick": false, "experiment": {text}}}'
     try:
         content = loads(whole.encode(errors="surrogatepass"), FILES["experiment"], "experiment.json")
@@ -175,7 +182,7 @@ def _read(text: str) -> bool:
 
 
 def _checked(study: Any, how: dict[str, Any]) -> Any:
-    """What `attnlab.lab.run` does first: every variant can be written, and read again."""
+    """Checks that every variant can be written and read again, as `attnlab.lab.run` does first."""
     for experiment in study.variants(how["quick"]).values():
         if serialize.read(json.loads(json.dumps(serialize.write(experiment)))) != experiment:
             raise AssertionError(f"{experiment} is read as another")
@@ -183,7 +190,7 @@ def _checked(study: Any, how: dict[str, Any]) -> Any:
 
 
 class _Hang(BaseException):
-    """It took too long."""
+    """A case took too long."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""What people and programs type: command lines by the verbs' own options, experiments in JSON; then spoiled.
+"""Generates command lines from the options of the commands, and experiments in JSON. Some contain random errors.
 
-hypothesis draws what no grammar knows, texts and a number that decides all the rest: it would take ten times as long
-to draw every word by itself.
+hypothesis draws only the texts. A seeded random generator decides the rest, because drawing every word with hypothesis
+would take ten times as long.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORDS = ["none", "true", "False", "cpu", "gpu", "best", "refuse", "truncate", "x
 VALUES = [None, True, 0, -1, 2**32, 10**400, 1e308, -0.0, float("nan"), float("inf"), "", "softmax", [], {}, [[1]]]
 VALUES += [{"float": "inf"}, {"float": 1}, {"registry": 1}, {"registry": "MODELS", "name": ["x"], "fields": []}]
 DEEP = "lists in lists"
-# As the system passes them: no NUL, and bytes that are no UTF-8 as lone surrogates of U+DC80 … U+DCFF.
+# Texts as the system passes them: without NUL, and with invalid UTF-8 bytes as lone surrogates U+DC80 … U+DCFF.
 TEXT = st.text(
     st.one_of(
         st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
@@ -44,13 +44,13 @@ TEXT = st.text(
 
 @cache
 def names() -> list[str]:
-    """Every name of every registry."""
+    """Returns every name of every registry."""
     return sorted({name for place in registry.PLACES for name in registry.table(place)})
 
 
 @cache
 def experiments() -> list[Experiment]:
-    """The small experiment with each task, mechanism and position that it can have, and one of another kind."""
+    """Returns the small experiment with each task, mechanism and position that it supports, and one of another kind."""
     found = [EXPERIMENT, change(EXPERIMENT, model=Seq2Seq(attention="luong"), decoder=Beam())]
     for path, place in {"model.mechanism": "MECHANISMS", "task": "TASKS", "model.position": "POSITIONS"}.items():
         for value in registry.table(place).values():
@@ -63,20 +63,20 @@ def experiments() -> list[Experiment]:
 
 @cache
 def paths() -> list[str]:
-    """Every field of those, by its path, and those of a study."""
+    """Returns the path of every field of those experiments, and the fields of a study."""
     found = {path for experiment in experiments() for path in flat(experiment)}
     return sorted(found | {"match", "budget", "margin", "quick", "model", "train", "decoder", "model.encoder.block"})
 
 
 @cache
 def written() -> list[str]:
-    """Those experiments in JSON."""
+    """Returns those experiments in JSON."""
     return [json.dumps(serialize.write(experiment)) for experiment in experiments()]
 
 
 @cache
 def options() -> dict[str, list[str]]:
-    """The options of each verb, but for those that end it, or show tracebacks."""
+    """Returns the options of each command, except those that end it or show tracebacks."""
     found, last = {}, {"--debug", "-h", "--help"}
     for name, verb in VERBS.items():
         parser = Parser(name, verb.takes, verb.does)
@@ -88,13 +88,13 @@ def options() -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Typist:
-    """Types what `dice` decide, with `texts` among the words."""
+    """Generates command lines and experiments with the random generator `dice`. `texts` are among the words."""
 
     dice: Random
     texts: list[str]
 
     def line(self) -> list[str]:
-        """A command line; many are right, others nearly so."""
+        """Returns a command line. Many are valid, and others are nearly valid."""
         pick = self.dice.choice
         verb = pick([*VERBS, "show", "run", "run", "run"])
         begun = {"list": "", "parity": "", "bench": "", "data": "", "show": "one.py", "run": "one.py small.py"}
@@ -111,7 +111,7 @@ class Typist:
         return line
 
     def words(self, verb: str) -> list[str]:
-        """An argument of a verb, with what belongs to it."""
+        """Returns an override, a word, or an option of a command with or without a value."""
         pick = self.dice.choice
         if verb in ("show", "run") and self.dice.random() < 0.7:
             return [f"{pick(paths())}={self.value()}"]
@@ -121,20 +121,23 @@ class Typist:
         return pick([[option], [option, self.value()], [option, self.value()], [f"{option}={self.value()}"]])
 
     def value(self) -> str:
-        """What may stand behind an option or an equals sign."""
+        """Returns a value that may follow an option or an equals sign."""
         pick = self.dice.choice
         kinds = [pick(NUMBERS), pick(names()), pick(WORDS), pick(self.texts), str(self.dice.randrange(-9, 300))]
         return (pick(self.texts) or "a") * pick([100, 10_000]) if self.dice.random() < 0.03 else pick(kinds)
 
     def spoiled(self, text: str) -> str:
-        """A text with a slip of the hand in it: a letter lost, doubled, exchanged, or in another place."""
+        """Returns the text with a typing error: a character is lost, doubled, replaced or inserted."""
         at = self.dice.randint(0, len(text))
         here = text[at : at + 1]
         more = self.dice.choice(["", here, here.swapcase(), ".", "=", " ", "é", "\udcff", "\x1b"])
         return text[:at] + more + text[at + self.dice.randint(0, 2) :]
 
     def experiment(self) -> str:
-        """An experiment in JSON in which parts are lost, exchanged, renamed or replaced, or letters are."""
+        """Returns an experiment in JSON with random errors.
+
+        Fields may be removed, exchanged, renamed or replaced, and the text may contain a typing error.
+        """
         pick = self.dice.choice
         tree = json.loads(pick(written()))
         for _ in range(pick([0, 1, 1, 2, 3])):
@@ -153,7 +156,7 @@ class Typist:
 
 
 def _parts(tree: Any) -> list[tuple[dict, str]]:
-    """Every field of every object in a tree: the object and the name."""
+    """Returns every field of every object in a tree, as pairs of the object and the name."""
     if not isinstance(tree, dict):
         return []
     return [(tree, name) for name in tree] + [part for value in tree.values() for part in _parts(value)]
