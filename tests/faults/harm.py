@@ -1,4 +1,4 @@
-"""What hostile files are made of, and how one knows that they did no harm."""
+"""Builds hostile files, and checks that they did no harm."""
 
 from __future__ import annotations
 
@@ -18,41 +18,44 @@ from typing import Any
 
 from tests.faults.count import Fault
 
-BLOCK = 1 << 24  # bytes of zeros, packed once and repeated
-SECONDS = 20  # that a case may take
-REFUSALS = (2, 3, 4)  # exit codes of what may be answered
+BLOCK = 1 << 24  # bytes of zeros that are compressed once and repeated
+SECONDS = 20  # time limit of a case
+REFUSALS = (2, 3, 4)  # allowed exit codes of a refusal
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a case plays: `root`, the only folder in which anything may be written; beside it the `victim`, a file that
-    nobody may change, and `canary`, a file that any payload would make."""
+    """The folder of a case. Only files in `root` may be written.
+
+    Outside the root, `victim` is a file that must not change. `canary` is a file that any executed payload would
+    create.
+    """
 
     folder: Path
 
     @property
     def root(self) -> Path:
-        """The folder that is given to what is tried."""
+        """The folder that is passed to the tested function."""
         return self.folder / "root"
 
     @property
     def victim(self) -> Path:
-        """Somebody's file."""
+        """A file outside the root that must not change."""
         return self.folder / "victim"
 
     @property
     def canary(self) -> Path:
-        """There once anything was executed."""
+        """A file that exists only if a payload was executed."""
         return self.folder / "canary"
 
     def made(self) -> Place:
-        """The place, with its folder and its victim."""
+        """Creates the root and the victim, and returns the place."""
         self.root.mkdir(parents=True)
         self.victim.write_text("as it was\n")
         return self
 
     def harm(self) -> str | None:
-        """What was done outside of the root; None where nothing was."""
+        """Returns a description of what was changed outside the root, or None if nothing was."""
         if self.canary.exists():
             return "the payload was executed"
         if self.victim.read_text() != "as it was\n":
@@ -62,7 +65,7 @@ class Place:
 
 
 class Payload:
-    """What makes a file when it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, file: Path):
         self.file = str(file)
@@ -72,7 +75,10 @@ class Payload:
 
 
 def refused(because: str, act: Callable[..., Any], *given: Any, **more: Any) -> str:
-    """The line in which something is refused, for the reason (a pattern) that it should be; else Fault."""
+    """Returns the error message with which `act` refuses its arguments.
+
+    Raises Fault unless the message is a single line that matches the pattern `because`.
+    """
     try:
         act(*given, **more)
     except Exception as error:
@@ -97,7 +103,7 @@ def _ours(error: Exception) -> bool:
 
 @contextmanager
 def hurried() -> Iterator[None]:
-    """Raises Fault where what is done takes too long."""
+    """Raises Fault if the body of the context takes too long."""
 
     def late(number: int, frame: Any) -> None:
         raise Fault(f"still at it after {SECONDS} s")
@@ -112,14 +118,14 @@ def hurried() -> Iterator[None]:
 
 
 def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
-    """A tar's member without content."""
+    """Returns a tar member without content."""
     made = tarfile.TarInfo(name)
     made.type, made.linkname, made.size = kind, link, size
     return made
 
 
 def tar(*members: tarfile.TarInfo | tuple[str, bytes]) -> bytes:
-    """A tar of these members."""
+    """Returns a tar archive of these members."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
         for member in members:
@@ -130,34 +136,34 @@ def tar(*members: tarfile.TarInfo | tuple[str, bytes]) -> bytes:
 
 
 def tar_head(size: int) -> bytes:
-    """The head of a tar whose first member has so many bytes."""
+    """Returns the header of a tar archive whose first member has `size` bytes."""
     return entry("zeros.bin", size=size).tobuf(tarfile.GNU_FORMAT)
 
 
 def gzipped(head: bytes, size: int) -> bytes:
-    """`head` and `size` zeros, gzipped: the same packed block again and again."""
+    """Returns `head` and `size` zeros, gzipped. The same compressed block is repeated."""
     return gzip.compress(head) + gzip.compress(bytes(BLOCK)) * (size // BLOCK)
 
 
 def in_xz(head: bytes, size: int) -> bytes:
-    """`head` and `size` zeros in one stream of xz, a block for the head and the same block for the rest."""
+    """Returns `head` and `size` zeros in one xz stream: one block for `head`, and a repeated block for the zeros."""
     (start, first, _), (_, block, end) = _parts(head), _parts(bytes(BLOCK))
     return start + first + block * (size // BLOCK) + end
 
 
 def _parts(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """A stream's header, its block, and its index with what follows."""
+    """Returns the header of a stream, its block, and its index with what follows."""
     packed = lzma.compress(content, check=lzma.CHECK_CRC32, preset=0)
     index = 4 * (int.from_bytes(packed[-8:-4], "little") + 1) + 12
     return packed[:12], packed[12:-index], packed[-index:]
 
 
 def zipped(name: str, size: int, times: int = 1) -> bytes:
-    """A zip of a member of `size` zeros, which its list names so many times."""
+    """Returns a zip of a member of `size` zeros, which its directory lists `times` times."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(bytes(BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
     content, written = block * (size // BLOCK) + packer.flush(), name.encode()
-    # Of a bomb nobody comes so far as to ask for its sum.
+    # The checksum of a bomb is not needed, because reading stops before it is verified.
     facts = zlib.crc32(bytes(size)) if size <= BLOCK else 0, len(content), size, len(written)
     head = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 33, *facts, 0) + written
     row = struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 8, 0, 33, *facts, 0, 0, 0, 0, 0, 0) + written

@@ -1,10 +1,10 @@
-"""Hostile files, done to whoever opens what a stranger made: data, archives, and the folders of runs.
+"""Checks that hostile data files, archives and run folders do no harm to a user who opens them.
 
-Arrays that are pickles, archives that lead out of their folder, bombs, headers that claim 2^60 elements, records of
-100,000 brackets, names that are scripts of HTML or of a terminal. Must hold: each is refused in one line for what it
-is, or shown harmlessly; nothing of it is executed; nothing is written outside the folder that was given; and no more
-than a gigabyte of memory is taken. The cases are `hostilefiles.CASES` and `hostilefolders.CASES`, those of a module
-in one process of their own.
+The cases include arrays that are pickles, archives that lead out of their folder, decompression bombs, headers that
+claim 2^60 elements, records of 100,000 brackets, and names that are scripts of HTML or of a terminal. Each file must be
+refused in one line for the right reason, or shown harmlessly. Nothing of it may be executed, and nothing may be written
+outside the given folder. At most a gigabyte of memory may be used. The cases are `hostilefiles.CASES` and
+`hostilefolders.CASES`. The cases of each module run in one separate process.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tests.faults.count import Count
 from tests.faults.harm import Place, hurried
 
 FULL = SHORT = 30
-MOST = 1 << 30  # bytes of memory
-ROOM = 3 << 30  # that a process may ask for beyond what it has when it begins: no bomb is to harm who runs this
+MOST = 1 << 30  # largest allowed memory in bytes
+ROOM = 3 << 30  # bytes of address space that a process may add, so that no bomb harms the machine
 MODULES = ("tests.faults.hostilefiles", "tests.faults.hostilefolders")
 STATUS = Path("/proc/self/status")
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """The first `count` cases, of which nothing is drawn at random."""
+    """Runs the first `count` cases. Nothing is drawn at random."""
     left, failures, peaks, of = count, [], [], 0
     for module in MODULES:
         names = [*import_module(module).CASES][:left]
@@ -42,7 +42,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _played(module: str, names: list[str], folder: Path) -> Iterator[tuple[str, str | None, int]]:
-    """Each case's name, what went wrong in it, and the most memory that was held by its end."""
+    """Yields the name of each case, what went wrong or None, and the peak memory by its end."""
     if not names:
         return
     folder.mkdir(parents=True)
@@ -62,14 +62,14 @@ def _played(module: str, names: list[str], folder: Path) -> Iterator[tuple[str, 
 
 
 def steers(letter: str) -> bool:
-    """Whether a terminal would do something on this letter, other than show it or begin a line."""
+    """Returns whether a terminal interprets a character, other than by showing it or starting a line."""
     kind = unicodedata.category(letter)
     turns = unicodedata.bidirectional(letter) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
     return turns or (kind in ("Cc", "Zl", "Zp") and letter not in "\n\t")
 
 
 def play(module: str, folder: Path, names: list[str]) -> None:
-    """Play the cases of a module, in the process of their own, and tell of each in `told.jsonl`."""
+    """Runs cases of a module in their separate process, and writes a line about each to `told.jsonl`."""
     cases = import_module(module).CASES
     here = _memory("VmSize")
     resource.setrlimit(resource.RLIMIT_AS, (here + ROOM, resource.RLIM_INFINITY))
@@ -87,7 +87,7 @@ def play(module: str, folder: Path, names: list[str]) -> None:
 
 
 def _memory(name: str) -> int:
-    """A number of this process, in bytes: VmHWM is the most that it ever held."""
+    """Returns a memory size of this process in bytes. VmHWM is its peak memory."""
     return next(int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith(name)) * 1024
 
 

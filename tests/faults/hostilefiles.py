@@ -1,4 +1,4 @@
-"""Hostile data: each case makes files in its place and must see each refused, for the right reason."""
+"""Hostile data files. Each case creates files in its folder and checks that each is refused for the right reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIGABYTES = 4 << 30
 
 
 def pickled_npy(place: Place) -> None:
-    """An object array in an npy file, as np.save writes it."""
+    """Checks that an object array in an npy file, as np.save writes it, is refused."""
     path = place.root / "array.npy"
     np.save(path, np.array([Payload(place.canary)], object), allow_pickle=True)
     refused("elements of type '|O'", arrays.npy, path)
@@ -30,7 +30,7 @@ def pickled_npy(place: Place) -> None:
 
 
 def pickled_npz(place: Place) -> None:
-    """An object array beside a good one in an npz file, as np.savez writes it."""
+    """Checks that an object array in an npz file is refused, and that a valid array next to it is read."""
     path = place.root / "arrays.npz"
     np.savez(path, good=np.arange(3), bad=np.array([Payload(place.canary)], object))
     refused("elements of type '|O'", arrays.npz, path)
@@ -39,7 +39,10 @@ def pickled_npz(place: Place) -> None:
 
 
 def pickle_named_npz(place: Place) -> None:
-    """A pickle under the names of arrays and of an archive; that it would fire is tried first, inside the root."""
+    """Checks that all readers refuse a pickle that is named as an npz file.
+
+    First checks inside the root that the payload works.
+    """
     armed = place.root / "armed"
     pickle.loads(pickle.dumps(Payload(armed))).close()
     if not armed.exists():
@@ -57,7 +60,7 @@ def _npy(header: str, content: bytes = bytes(24), version: int = 1, length: int 
 
 
 def code_in_a_header(place: Place) -> None:
-    """An npy header that is an expression."""
+    """Checks that an npy header that is an expression is refused."""
     touch = f"__import__('pathlib').Path({str(place.canary)!r}).touch()"
     for header in (touch, f"{{'descr': {touch}, 'fortran_order': False, 'shape': (6,)}}"):
         refused("invalid npy header", arrays.npy, _npy(header))
@@ -65,59 +68,65 @@ def code_in_a_header(place: Place) -> None:
 
 
 def many_elements(place: Place) -> None:
-    """Headers that claim 2^60 elements."""
+    """Checks that headers that claim 2^60 elements are refused."""
     for shape in ("(1152921504606846976,)", "(1048576, 1048576, 1048576)", "(1099511627776,)", "(4294967295, 0)"):
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"
         refused("an invalid shape|bytes expected, 24 found", arrays.npy, _npy(header))
 
 
 def negative_shapes(place: Place) -> None:
-    """Headers with sizes below zero, and with what is no size."""
+    """Checks that headers with negative or invalid sizes are refused."""
     for shape in ("(-6,)", "(-1,)", "(-2, -3)", "(True, 6)", "(6.0,)", "6", "'6'"):
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"
         refused("an invalid shape", arrays.npy, _npy(header))
 
 
 def long_header(place: Place) -> None:
-    """Headers of four gigabytes, and of nested brackets."""
+    """Checks that headers of four gigabytes, and of nested brackets, are refused."""
     refused("npy header of 4294967295 bytes", arrays.npy, _npy("{}", version=2, length=2**32 - 1))
     refused("invalid npy header", arrays.npy, _npy("(" * 4000))
     refused("npy header of 60000 bytes", arrays.npy, _npy("[" * 60_000))
 
 
 def idx_dimensions(place: Place) -> None:
-    """IDX files whose dimensions are not those of what is there."""
+    """Checks that IDX files whose dimensions do not match their content are refused."""
     for head in (b"\0\0\x08\3" + b"\xff" * 12, b"\0\0\x0e\1\x20\0\0\0", b"\0\0\x08\3\0\0\xea\x60\0\0\0\x1c\0\0\0\x1c"):
         refused("an invalid shape|bytes expected, 16 found", arrays.idx, head + bytes(16))
     refused("not an IDX", arrays.idx, b"\0\0\x08\xff" + b"\xff" * 1020)
 
 
 def idx_bomb(place: Place) -> None:
-    """A gzipped IDX file that claims four gigabytes, and unpacks to a thousand times its size."""
+    """Checks that a gzipped IDX file is refused if it decompresses to a thousand times its size.
+
+    Its header claims four gigabytes.
+    """
     path = place.root / "images.gz"
     path.write_bytes(gzipped(b"\0\0\x08\1\xff\xff\xff\xff", 1 << 26))
     refused("decompresses to more than", arrays.idx, path)
 
 
 def corpus_bomb(place: Place) -> None:
-    """A gzipped text of your own, of four gigabytes."""
+    """Checks that a gzipped text of your own is refused if it decompresses to four gigabytes."""
     path = place.root / "corpus.tsv.gz"
     path.write_bytes(gzipped(b"a\tb\n", GIGABYTES))
     refused("decompresses to more than", pairs, str(path))
 
 
 def gzip_bomb(place: Place) -> None:
-    """A tar.gz of four gigabytes."""
+    """Checks that a tar.gz of four gigabytes is refused."""
     refused("decompresses to more than", archives.members, gzipped(tar_head(GIGABYTES), GIGABYTES))
 
 
 def xz_bomb(place: Place) -> None:
-    """A tar.xz of four gigabytes."""
+    """Checks that a tar.xz of four gigabytes is refused."""
     refused("decompresses to more than", archives.members, in_xz(tar_head(GIGABYTES), GIGABYTES))
 
 
 def zip_bomb(place: Place) -> None:
-    """An npz of three gigabytes, one whose member is listed a thousand times, and one that claims other sizes."""
+    """Checks that decompression bombs in npz files are refused.
+
+    The files are one of three gigabytes, one whose member is listed a thousand times, and one that claims other sizes.
+    """
     refused("decompresses to more than", arrays.npz, zipped("a.npy", 3 << 30))
     refused("contains 'a.npy' twice", arrays.npz, zipped("a.npy", 1 << 24, times=1000))
     bomb = zipped("a.npy", 1 << 26)
@@ -126,7 +135,10 @@ def zip_bomb(place: Place) -> None:
 
 
 def nested_bomb(place: Place) -> None:
-    """Zips of zips of bombs, four gigabytes in all: what is inside stays packed, and is refused where it is opened."""
+    """Checks that zips of zips of bombs, four gigabytes in all, are refused.
+
+    The inner zips stay compressed, and each is refused when it is opened.
+    """
     content = zipped("a.npy", 1 << 26)
     for depth in range(3):
         file = io.BytesIO()
@@ -141,33 +153,33 @@ def nested_bomb(place: Place) -> None:
 
 
 def absolute_names(place: Place) -> None:
-    """Tars that name files from the top of the disk."""
+    """Checks that tars with absolute member names are refused."""
     for name in (str(place.victim), "/etc/passwd", "//x", "C:\\x"):
         refused("leads out of the folder", archives.members, tar(("good", b"1"), (name, b"overwritten")))
 
 
 def names_upwards(place: Place) -> None:
-    """Tars that name files above."""
+    """Checks that tars whose member names lead to parent folders are refused."""
     for name in ("../victim", "a/../../victim", "../../home/../victim", "..", "..\\victim"):
         refused("leads out of the folder", archives.members, tar(("good", b"1"), (name, b"overwritten")))
 
 
 def link_then_file(place: Place) -> None:
-    """A symbolic link, then a file through it."""
+    """Checks that a tar with a symbolic link, and a file whose path leads through it, is refused."""
     for target in ("..", str(place.folder), "/"):
         content = tar(entry("door", tarfile.SYMTYPE, target), ("door/victim", b"overwritten"))
         refused("is not a regular file but a link", archives.members, content)
 
 
 def hard_links(place: Place) -> None:
-    """A hard link to a file outside, then content for it."""
+    """Checks that a tar with a hard link, followed by content for it, is refused."""
     for target in ("../victim", str(place.victim), "good"):
         content = tar(("good", b"1"), entry("x", tarfile.LNKTYPE, target), ("x", b"overwritten"))
         refused("is not a regular file but a link", archives.members, content)
 
 
 def devices(place: Place) -> None:
-    """Devices, a pipe and a sparse file."""
+    """Checks that tars with devices, a pipe or a sparse file are refused."""
     kinds = {tarfile.CHRTYPE: "a device", tarfile.BLKTYPE: "a device", tarfile.FIFOTYPE: "a pipe"}
     for kind, word in kinds.items():
         refused(f"is not a regular file but {word}", archives.members, tar(entry("x", kind)))
@@ -175,7 +187,7 @@ def devices(place: Place) -> None:
 
 
 def zip_names(place: Place) -> None:
-    """Zips with names that lead out, and with a link."""
+    """Checks that zips are refused if a name leads out of the folder or a member is a link or a pipe."""
     for name, kind, because in (
         (str(place.victim), stat.S_IFREG, "leads out"),
         ("../victim", stat.S_IFREG, "leads out"),
@@ -191,7 +203,7 @@ def zip_names(place: Place) -> None:
 
 
 def long_recordings(place: Place) -> None:
-    """Sound whose header claims more than is there."""
+    """Checks that recordings with false headers, for example of more data than the file holds, are refused."""
     head = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0" + struct.pack("<HHIIHH", 1, 1, 8000, 16000, 2, 16)
     refused("4294967294 bytes expected, 4 found", waves.read, head + b"data\xfe\xff\xff\xff\1\0\2\0")
     refused("the header of a stream gives no size", waves.read, head + b"data\xff\xff\xff\xff\1\0\2\0")

@@ -1,4 +1,4 @@
-"""Hostile run folders, each refused for the right reason; and behind them the cases of hostile names."""
+"""Hostile run folders, each of which must be refused for the right reason, and the cases of hostile names."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FILES = ("experiment", "environment", "result", "maps")
 
 
 def _sealed(run: RunFolder, name: str, content: bytes) -> None:
-    """Put bytes in the place of a run's file, sealed as what belongs to it: damage is not what is tried here."""
+    """Replaces a file of a run by bytes with a valid checksum, because these cases do not test damage."""
     owner = b"" if name in ("experiment", "environment") else checksum(run.file("experiment").read_bytes())
     run.file(name).write_bytes(with_checksum(content, owner) + b"\n")
 
 
 def nested(place: Place) -> None:
-    """JSON of 100,000 brackets in every file of a run."""
+    """Checks that JSON of 100,000 nested brackets is refused in every file of a run."""
     deep = b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     for name in FILES[::-1]:
         run = run_in(place)
@@ -50,7 +50,7 @@ def nested(place: Place) -> None:
 
 
 def twice(place: Place) -> None:
-    """JSON in which a field stands twice."""
+    """Checks that JSON in which a field occurs twice is refused."""
     for name in FILES:
         run = run_in(place)
         content = run.file(name).read_bytes().rstrip()
@@ -60,7 +60,7 @@ def twice(place: Place) -> None:
 
 
 def numbers(place: Place) -> None:
-    """Numbers that are none, and numbers beyond all bounds."""
+    """Checks that JSON with NaN, infinities or overlong integers is refused, and that a page shows huge numbers."""
     for said in (b"NaN", b"Infinity", b"-Infinity", b"9" * 10_000, b"-" + b"9" * 10_000):
         run = run_in(place)
         _sealed(run, "environment", b'{"cores": ' + said + b"}")
@@ -80,7 +80,7 @@ def numbers(place: Place) -> None:
 
 
 def modules(place: Place) -> None:
-    """An `experiment.json` that names modules and functions in the place of what is registered."""
+    """Checks that an `experiment.json` is refused if it names modules or functions instead of registered values."""
     touch = f"__import__('pathlib').Path({str(place.canary)!r}).touch()"
     good = serialize.write(EXPERIMENT)
     score = {"registry": "builtins", "name": "eval"}
@@ -101,7 +101,7 @@ def modules(place: Place) -> None:
 
 
 def paths(place: Place) -> None:
-    """An `experiment.json` whose data are devices, pipes, folders and what is no text."""
+    """Checks that an `experiment.json` is refused if its data are devices, pipes, folders, missing or not text."""
     os.mkfifo(place.root / "pipe")
     (place.root / "sound").write_bytes(b"\xff\xfb\x90" * 1000)
     for file, because in (
@@ -122,7 +122,7 @@ def paths(place: Place) -> None:
 
 
 def links(place: Place) -> None:
-    """Runs, their files and their checkpoints that are links to somebody's files, and pipes in their place."""
+    """Checks that runs, their files and their checkpoints are refused if they are links to other files, or pipes."""
     study = Study(EXPERIMENT, name="tiny")
     for n, name in enumerate((".", ".", "lock", "metrics.jsonl", "vocabulary.json", "experiment.json", "checkpoints")):
         out = place.root / f"{n}"

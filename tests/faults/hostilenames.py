@@ -1,4 +1,4 @@
-"""Hostile names, of studies, variants, metrics, symbols and files: none steers a page, a terminal or a path."""
+"""Checks that hostile names of studies, variants, metrics, symbols and files affect no page, terminal or path."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from tests.lab.synthetic import write_run
 from tests.small import EXPERIMENT
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg onload=alert(3)>&lt;b&gt;-->]]>"
-# No dot: behind one, a metric's name is that of a group.
+# Without a dot, because the part of a metric's name after a dot is the name of a group.
 STEERS = "\x1b[2J\x1b]0;owned\x07\x9b2J\x7f\b\r\n\t\x00\u202egpj\u2066\u2028"
 HOSTILE, HARMLESS = SCRIPT + STEERS, "a plain name"
 
 
 def run_in(place: Place, variant: str = "softmax", **more: Any) -> RunFolder:
-    """A finished run, good as it stands."""
+    """Writes a valid finished run and returns its folder."""
     return write_run(place.root / "dates" / variant, variant, steps=20, examples=1, groups=(), **more)
 
 
 def shown(study: Path) -> str:
-    """The page of a study, whose table goes to the terminal too."""
+    """Returns the page of a study, and prints the table of the study to the terminal."""
     page = report(study)
     print_table(results_table(study))
     return page.read_text()
 
 
 def _study_of(place: Place, word: str) -> Path:
-    """A finished study in which everything that may be named is named so."""
+    """Writes a finished study in which every name is `word`, and returns its folder."""
     home = place.root / word.replace("/", "").replace("\0", "")[:60]
     for n in range(2):
         variant = f"{n}{word}".replace("/", "").replace("\0", "")
@@ -78,7 +78,7 @@ def _study_of(place: Place, word: str) -> Path:
 
 
 class Bones(HTMLParser):
-    """The elements of a page and the names of their attributes."""
+    """The elements of a page, the names of their attributes, event handlers and external links."""
 
     def __init__(self, page: str):
         super().__init__()
@@ -96,7 +96,7 @@ class Bones(HTMLParser):
 
 
 def pages(place: Place) -> None:
-    """Scripts in every name that ends in a page: it has the elements that it has with harmless names, and no other."""
+    """Checks that scripts in names do not change the elements of a page, compared with harmless names."""
     made = {}
     for word in (HARMLESS, HOSTILE):
         home = _study_of(place, word)
@@ -116,7 +116,7 @@ def pages(place: Place) -> None:
 
 
 def _inside(word: str) -> dict[str, Any]:
-    """What `inspect` might find where everything is named so."""
+    """Returns a result of `inspect` in which every name is `word`."""
     attention = {**FOUND["attentions"]["encoder"], "mechanism": word, "rows": [word] * 2, "columns": [word] * 3}
     rows = [
         {**row, "scores": {word: row["scores"]["encoder"]}, "statistics": {word: row["statistics"]["encoder"]},
@@ -131,7 +131,7 @@ def _inside(word: str) -> dict[str, Any]:
 
 
 class Stand:
-    """What answers every line with a name."""
+    """A translator that answers every line with a hostile name."""
 
     longest = 9
 
@@ -141,7 +141,10 @@ class Stand:
 
 
 def terminals(place: Place) -> None:
-    """Sequences that steer a terminal, in every name that ends on one. What is printed here is looked at by `run`."""
+    """Prints terminal control sequences in every name that reaches a terminal.
+
+    `tests.faults.hostile.run` checks the printed text.
+    """
     home = _study_of(place, HOSTILE)
     print_table(results_table(home))
     for words in (
@@ -179,14 +182,14 @@ def terminals(place: Place) -> None:
 
 
 class Halted(Silent):
-    """What a run that should be refused tells first."""
+    """A progress listener that raises Fault if a run that should be refused begins to compile."""
 
     def compiling(self, what):
         raise Fault(f"it was not refused: it compiles {what}")
 
 
 def upwards(place: Place) -> None:
-    """Studies and variants whose names lead out of their folder."""
+    """Checks that names of studies and variants that lead out of their folder are refused."""
     out = place.root / "runs"
     for name in ("../x", "..", "/x", "a/b", "a\\b", "x\n", "\x1b[2J", "C:", ".hidden", "x ", "\u202e", "x" * 300):
         refused("cannot name a folder", attnlab.lab.run, Study(EXPERIMENT, name=name), out=out, progress=Halted())

@@ -1,6 +1,6 @@
 """Malformed experiment files, and the words that must be in the message."""
 
-# The experiment in whose place, or beside which, the others stand.
+# The valid experiment file, which the cases replace in whole or in part.
 TEXT = """from attnlab.data.text.units import Bpe
 from attnlab.decoding import Beam, Sample
 from attnlab.lab.study import Experiment, Study
@@ -24,7 +24,7 @@ BASE = "Experiment(task, model, train)"
 VARY = 'over("model.mechanism", softmax=Softmax(), linear=Linear())'
 
 
-# A whole file, and the words about it; every line begins with the file's name.
+# The content of a whole file, and the words of its message. Every message begins with the name of the file.
 FILES = [
     ("study = (", ".py:1: '(' was never closed"),
     ("x = 1\nif x\n", ".py:2: expected ':'"),
@@ -47,7 +47,7 @@ FILES = [
 ]
 
 
-# What stands in the base experiment, what is put in its place, and the words.
+# A part of the valid experiment file, its replacement, and the words of the message.
 PLACES = [
     ("heads=2", "heads=3", ".py:12: model.heads=3 must divide model.width=8"),
     ("heads=2", "head=2", ".py:12: TypeError: "),

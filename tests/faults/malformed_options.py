@@ -1,6 +1,6 @@
 """Malformed command lines, and the words that must be in the message."""
 
-# Whole command lines; small.py is the base experiment, runs/old a folder that looks like a run.
+# Whole command lines. small.py is the base experiment, and runs/old is a folder that looks like a run.
 OPTIONS = [
     (["rnu", "small.py"], "unknown command 'rnu'; nearest: 'run'"),
     ([""], "unknown command ''"),

@@ -3,7 +3,7 @@
 HUGE = "1" + "0" * 30
 
 
-# Overrides of the base experiment, and the words. Where several belong together there are spaces between.
+# Overrides of the base experiment, and the words of the message. Spaces separate overrides of the same case.
 OVERRIDES = [
     ("train.steps", "'train.steps' must be field=value"),
     ("=1", "'=1' must be field=value"),
