@@ -1,8 +1,8 @@
-"""SIGKILL at a random moment of `attnlab run`, a third of them inside a save; then the same command until it ends.
+"""Kills `attnlab run` with SIGKILL at random moments, a third of them inside a save, and then resumes the run.
 
-Some are killed two or three times over. Every row of `metrics.jsonl`, the result and every leaf of the last checkpoint
-must be those of the uninterrupted run, bit for bit; no checkpoint may be passed over, and nothing be left behind. Where
-a kill fell is told by what stood on the disk after it.
+Some runs are killed two or three times. Every row of `metrics.jsonl`, the result and every leaf of the last checkpoint
+must equal those of the uninterrupted run, bit for bit. No checkpoint may be skipped, and nothing may be left behind.
+The files on disk after a kill show where it fell.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tests.faults.tiny import TINY
 from tests.faults.uninterrupted import Uninterrupted, command, folder, saving, uninterrupted
 
 FULL, SHORT = 200, 5
-# What a case aims at, in turn. More are aimed at a save than are to be inside one: some come too late.
+# The phases at which cases aim, in turn. More aim at a save than must fall inside one, because some come too late.
 AIMS = ("save", "end", "save", "train", "start", "save", "compile", "save", "train", "save")
-TIMES = (1, 1, 1, 2, 1, 1, 3)  # how often a case kills, in turn
+TIMES = (1, 1, 1, 2, 1, 1, 3)  # the number of kills of a case, in turn
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """Kill `count` runs, two side by side."""
+    """Kills `count` runs, two at a time."""
     whole = uninterrupted()
     failures, fell = tried(lambda n: _case(whole, n, seed, folder / str(n)), count, seed, together=2)
     inside = fell.pop("in a save", 0)
@@ -34,10 +34,10 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> list[str]:
-    """Kill one run, and let it go on to its end. Where each kill fell."""
+    """Kills a run, resumes it to its end, and returns where each kill fell."""
     rng, fell, out = np.random.default_rng([seed, n]), [], home
     while not fell:
-        # One that was done before its moment came is begun anew.
+        # If a run ends before its kill, the case starts another one.
         out = out / "out"
         fell = _killed(whole, n, rng, out)
     with Child(command(out), out / "log", whole.cache) as child:
@@ -50,11 +50,14 @@ def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> list[str]:
 
 
 def _killed(whole: Uninterrupted, n: int, rng: np.random.Generator, out: Path) -> list[str]:
-    """Begin a run and kill it, some twice or three times. Where each kill fell; fewer where it was done before."""
+    """Starts a run, kills it up to three times, and returns where each kill fell.
+
+    The list is shorter if the run ends before a kill.
+    """
     fell = []
     for time in range(TIMES[n % len(TIMES)]):
         aim = AIMS[n % len(AIMS)] if time == 0 else str(rng.choice(AIMS))
-        # What has to be compiled takes long: one that is to be met there begins without.
+        # To be killed while it compiles, a run starts without a compilation cache, so that compiling takes long.
         cache = out / "cache" if aim == "compile" else whole.cache
         with Child(command(out), out / f"log-{time}", cache) as child:
             if not _comes(child, aim, whole, out, rng):
@@ -67,10 +70,10 @@ def _killed(whole: Uninterrupted, n: int, rng: np.random.Generator, out: Path) -
 
 
 def _comes(child: Child, aim: str, whole: Uninterrupted, out: Path, rng: np.random.Generator) -> bool:
-    """Wait for a random moment of what is aimed at; False where the run ended before."""
+    """Waits for a random moment of the phase `aim`. Returns False if the run ends before that."""
     if aim != "save":
         return whole.comes(child, aim, rng)
-    # A run that goes on has few left.
+    # A resumed run has few saves left.
     left = 3 if (folder(out) / "checkpoints").is_dir() else TINY.train.steps // TINY.train.save_every
     wanted, seen = int(rng.integers(left)), set()
 
@@ -82,7 +85,7 @@ def _comes(child: Child, aim: str, whole: Uninterrupted, out: Path, rng: np.rand
 
 
 def _fell(out: Path, last: str) -> str:
-    """Where a kill fell, as far as the disk and its last line tell."""
+    """Returns where a kill fell, as far as the files on disk and the last line of the run show it."""
     run = RunFolder(folder(out))
     if saving(out):
         return "in a save"

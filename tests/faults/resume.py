@@ -1,9 +1,9 @@
-"""Training stopped after a step and resumed, for each of many steps, in one process.
+"""Stops a training after a step and resumes it, for each of many steps, in one process.
 
-Two trainings take turns: a language model whose last checkpoints are averaged, and a table of scores whose lanes stop
-by patience; both with dropout and with gradients accumulated. Every step's loss and metrics in every lane, every row of
-validation and every leaf of the final state must be those of the training that nobody stopped, bit for bit, and each
-step be recorded once.
+Two trainings take turns. One is a language model whose last checkpoints are averaged. The other is a table of scores
+whose lanes stop early by patience. Both use dropout and gradient accumulation. The loss and metrics of every step and
+lane, every row of validation and every leaf of the final state must equal those of the uninterrupted training, bit for
+bit. Each step must be recorded once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.faults.count import Count, Fault, tried
 from tests.faults.tiny import TINY
 
 FULL, SHORT = 50, 3
-# Evaluated and saved at periods that share no divisor with each other, nor with the steps of a dispatch.
+# The periods of evaluation and saving share no divisor with each other, nor with the steps of a dispatch.
 TRAIN = Train(
     steps=60, batch_size=4, warmup=4, weight_decay=0.1, accumulate=2, seeds=2, evaluate_every=9, save_every=13
 )
@@ -69,7 +69,7 @@ class Stopping(Silent):
 
 @dataclass
 class Training:
-    """A training that nobody stops, in a folder, and others of the same that are stopped."""
+    """An uninterrupted training in a folder. Its methods stop and resume others of the same kind."""
 
     folder: Path
     model: Any
@@ -77,33 +77,36 @@ class Training:
 
     @cached_property
     def problem(self) -> Any:
-        """The sequences."""
+        """The data of the task."""
         return TINY.task.load()
 
     @cached_property
     def whole(self) -> tuple[Stepwise, Fitted]:
-        """The one that nobody stops."""
+        """The trainer and the result of the uninterrupted training."""
         trainer = self.trainer()
         return trainer, self.fit(trainer, self.folder / "whole")
 
     def trainer(self, **how: Any) -> Stepwise:
-        """One that trains the same."""
+        """Returns a trainer of the same training."""
         return Stepwise(lambda key: self.model.create(key, self.problem.shape), self.problem, self.train, **how)
 
     def fit(self, trainer: Stepwise, folder: Path) -> Fitted:
-        """Train in a folder, from where it stands there; stopped after the step at which the trainer halts."""
+        """Trains in a folder, starting from its newest checkpoint if there is one.
+
+        Stops after step `halt` of the trainer.
+        """
         run, checkpoints = RunFolder(folder), Checkpoints(folder / "checkpoints")
         return fit(trainer, checkpoints, run.append_metrics, run.truncate_metrics, Stopping(trainer.halt))
 
     def resumed(self, halt: int) -> None:
-        """Stop one after a step, and resume it. Raises Fault where it is not the same."""
+        """Stops a training after step `halt` and resumes it. Raises Fault if a result differs."""
         one, wanted = self.whole
         seen, folder = {}, self.folder / str(halt)
-        # One program serves all: what is resumed is looked at, not the compiler.
+        # All trainers share one program, because this tests the resume and not the compiler.
         try:
             self.fit(self.trainer(halt=halt, seen=seen, compiled=one.compiled), folder)
         except Interrupted:
-            # Another trainer, as in another process.
+            # The resume uses another trainer, as it would in another process.
             found = self.fit(self.trainer(seen=seen, compiled=one.compiled), folder)
         else:
             raise Fault("the signal was not heeded")
@@ -114,7 +117,7 @@ class Training:
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """Resume after `count` different steps, drawn by the seed."""
+    """Resumes after `count` different steps, drawn by the seed."""
     trainings = [
         Training(folder / "average", Language(width=8, heads=2, layers=1, dropout=0.1), replace(TRAIN, average=3)),
         Training(folder / "patience", TINY.model, replace(TRAIN, patience=2, learning_rate=0.1, seeds=4)),
@@ -123,7 +126,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
     def case(n: int) -> list[str]:
         training = trainings[n % 2]
-        # One that is done early has fewer steps to be stopped after.
+        # A training that ends early can be stopped after fewer steps.
         halt = next(int(at) for at in drawn if at not in used and at < training.whole[1].step)
         used.append(halt)
         try:
@@ -137,7 +140,10 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _validated(folder: Path) -> dict[str, dict]:
-    """The validation in every row that has one. Raises Fault where a step is recorded twice or out of order."""
+    """Returns the validation metrics of every row that has them.
+
+    Raises Fault if a step is recorded twice or out of order.
+    """
     rows = RunFolder(folder).metrics()
     steps = [row["step"] for row in rows]
     if steps != sorted(steps) or len({(row["step"], row["seed"]) for row in rows}) < len(rows):
@@ -150,7 +156,7 @@ def _validated(folder: Path) -> dict[str, dict]:
 
 
 def _same(what: str, wanted: dict, found: dict) -> None:
-    """Raise Fault, naming the first that differs."""
+    """Raises Fault with the name of the first difference."""
     if wanted.keys() != found.keys():
         raise Fault(f"{what}: {sorted(map(str, wanted.keys() ^ found.keys()))[0]} stands in one alone")
     for name, value in wanted.items():

@@ -1,7 +1,7 @@
-"""What a run saves, made so small that it can be saved and harmed thousands of times, and what must hold of it.
+"""Operations that save the files of a run, small enough to be repeated thousands of times, and their checks.
 
-A deed is done in a folder, where `before` leaves what stood before it, and `found` says what is wrong there; `new` asks
-for what the deed leaves, else what stood before will do.
+A deed acts in a folder. `before` writes the files that exist before it, and `found` returns what is wrong afterwards.
+With `new`, `found` requires the files that the deed writes. Otherwise it also accepts those that existed before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAPS = {"source": ["a", "日"], "target": ["b"], "layers": [[[[0.25, 0.75]]]]}
 
 
 def state(step: int) -> dict[str, Any]:
-    """A state of some 120 bytes, each step's another."""
+    """Returns a state of about 120 bytes, different for each step."""
     draw = np.random.default_rng(step)
     return {
         "w": draw.normal(size=(4, 3)).astype(np.float32),
@@ -42,12 +42,12 @@ def state(step: int) -> dict[str, Any]:
 
 
 def checkpoints(folder: Path, **more: Any) -> Checkpoints:
-    """Those of a run, the last two kept."""
+    """Returns the checkpoints of a run, of which the last two are kept."""
     return Checkpoints(folder, **{"keep": Keep(2, 0), "identity": IDENTITY, **more})
 
 
 def rows(*steps: int) -> list[dict[str, Any]]:
-    """A row for each of two lanes at each step."""
+    """Returns a row for each of two lanes at each step."""
     return [
         {"step": step, "seed": seed, "learning_rate": 1e-3, "loss": (seed + 1) / step}
         for step in steps
@@ -56,12 +56,12 @@ def rows(*steps: int) -> list[dict[str, Any]]:
 
 
 def experiment(variant: str) -> dict[str, Any]:
-    """What `experiment.json` tells of a variant."""
+    """Returns the content of `experiment.json` for a variant."""
     return {"study": "tiny", "question": "?", "variant": variant, "quick": False, "experiment": {"model": variant}}
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two trees of dictionaries and arrays hold the same bits."""
+    """Returns whether two trees of dictionaries and arrays are equal, bit for bit."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
     if hasattr(one, "dtype"):
@@ -71,7 +71,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class Deed(Protocol):
-    """Something that is saved; `error` is what it must raise where it cannot be."""
+    """An operation that saves something. `error` is the exception that it must raise if it fails."""
 
     error: type[Exception] = FolderError
 
@@ -81,7 +81,7 @@ class Deed(Protocol):
 
 
 class Save(Deed):
-    """The checkpoint after the newest: the oldest of three goes."""
+    """Saves the checkpoint after the newest one. The oldest of the three is removed."""
 
     error = CheckpointError
 
@@ -97,7 +97,7 @@ class Save(Deed):
         wrong: list[str] = []
         kept = checkpoints(folder, note=wrong.append)
         last = max(kept.steps())
-        # Not the newest alone: the one before is what a damaged one is to be replaced by.
+        # The checkpoint before the newest must be valid, too, because a resume falls back to it.
         for step in range(max(last - 1, 2), last + 1):
             values, facts = kept.read(step, state(0))
             if not same(values, state(step)) or facts != {"seconds": step}:
@@ -110,7 +110,7 @@ class Save(Deed):
 
 
 class Write(Deed):
-    """A JSON file of a run, in the place of an older one."""
+    """Writes a JSON file of a run in place of an older one."""
 
     old, new = {**RESULT, "steps": 2}, RESULT
 
@@ -127,7 +127,7 @@ class Write(Deed):
 
 
 class Append(Deed):
-    """Rows behind those of two steps; where they were lost, again."""
+    """Appends rows after those of two steps. If later rows exist, removes them first."""
 
     def before(self, folder: Path) -> None:
         RunFolder(folder).append_metrics(rows(1, 2))
@@ -144,7 +144,7 @@ class Append(Deed):
 
 
 class Truncate(Deed):
-    """Rows after a step dropped, as a resume does."""
+    """Removes the rows after a step, as a resume does."""
 
     def before(self, folder: Path) -> None:
         RunFolder(folder).append_metrics(rows(1, 2, 3))
@@ -158,7 +158,7 @@ class Truncate(Deed):
 
 
 class Describe(Deed):
-    """What a run's folder is for, before the first step: vocabulary, environment, experiment."""
+    """Writes the description of a run before the first step: vocabulary, environment and experiment."""
 
     def before(self, folder: Path) -> None:
         folder.mkdir(parents=True)

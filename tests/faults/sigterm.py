@@ -1,9 +1,10 @@
-"""SIGTERM, and SIGINT half of the time, at a random moment of beginning, compiling, training or testing a run.
+"""Sends SIGTERM or SIGINT at a random moment while a run starts, compiles, trains or tests.
 
-It must leave with 143 or 130, its last line saying what is saved and with which command to go on; nothing may be lost,
-which is that the newest checkpoint is that of the last row; and that very command must go on to the bits of the
-uninterrupted run. Every seventh time a second signal follows while the first waits for a compilation: it must leave at
-once, which is without finishing and saving, and the run must go on just so.
+Half of the signals are SIGINT. The run must exit with code 143 or 130. Its last line must say what is saved and which
+command continues the run. Nothing may be lost: no row may be newer than the newest checkpoint. That command must
+continue to the same bits as the uninterrupted run. In every seventh case, a second signal follows while the first waits
+for a compilation. The run must then exit at once, without finishing or saving, and the run must continue
+in the same way.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from tests.faults.count import Count, Fault, tried
 from tests.faults.uninterrupted import Uninterrupted, command, folder, uninterrupted
 
 FULL, SHORT = 50, 2
-AIMS = ("train", "test", "begin", "compile", "train", "twice", "train")  # in turn
+AIMS = ("train", "test", "begin", "compile", "train", "twice", "train")  # the phases at which cases aim, in turn
 GOES_ON = re.compile(r"\battnlab run .*$")
 MISSED = "ended before it"
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """Stop `count` runs, two side by side."""
+    """Stops `count` runs, two at a time."""
     whole = uninterrupted()
     failures, words = tried(lambda n: _case(whole, n, seed, folder / str(n)), count, seed, together=2)
     missed = words.pop(MISSED, 0)
@@ -38,10 +39,10 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
-    """Stop one run, and let it go on by what it said. Yields what was met."""
+    """Stops a run and continues it with the command that it printed. Yields the signal and its phase."""
     rng, out, aim = np.random.default_rng([seed, n]), home / "out", AIMS[n % len(AIMS)]
     number = (signal.SIGTERM, signal.SIGINT)[n % 2]
-    # What has to be compiled takes long: one that is to be met there begins without.
+    # To be stopped before or while it compiles, a run starts without a compilation cache, so that compiling takes long.
     cache = home / "cache" if aim in ("begin", "compile", "twice") else whole.cache
     with Child(command(out), home / "log", cache) as child:
         if not whole.comes(child, "compile early" if aim == "twice" else aim, rng):
@@ -69,7 +70,7 @@ def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
 
 
 def _check_saved(number: signal.Signals, line: str, out: Path) -> list[str]:
-    """The command that the last line names. Raises Fault where something is lost, or the line does not say so."""
+    """Returns the command in the last line. Raises Fault if a step is lost or the line does not say what is saved."""
     steps = Checkpoints(folder(out) / "checkpoints").steps()
     rows = [row["step"] for row in RunFolder(folder(out)).metrics()]
     if max(rows, default=0) > max(steps, default=0):
@@ -83,6 +84,6 @@ def _check_saved(number: signal.Signals, line: str, out: Path) -> list[str]:
 
 
 def _check_hasty(number: signal.Signals, out: Path) -> None:
-    """Raise Fault where what stood in a compilation when a second signal came yet saved something."""
+    """Raises Fault if a run saved a checkpoint although it was compiling when the second signal came."""
     if steps := Checkpoints(folder(out) / "checkpoints").steps():
         raise Fault(f"{number.name} twice while compiling: it trained on, to a checkpoint of {steps}")

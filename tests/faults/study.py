@@ -1,4 +1,4 @@
-"""What `attnlab run` is given where processes are killed: the tiny experiment as a study.
+"""The study that `attnlab run` trains in tests that kill or stop processes: the tiny experiment.
 
 python -m attnlab run tests/faults/study.py
 """

@@ -1,7 +1,7 @@
-"""What the system around a run does: limits, streams, locales, hang-ups, folders that go away.
+"""Checks how a run reacts to its environment: limits, streams, locales, hang-ups, folders that disappear.
 
-A run that can go on must end as the uninterrupted one. One that cannot must end with one line that names the cause, and
-what it saved must go on to the same bits. Nothing may print a traceback.
+A run that can continue must end like the uninterrupted one. A run that cannot continue must end with one line that
+names the cause. What it saved must then continue to the same bits. Nothing may print a traceback.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ ASCII = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0"
 
 @dataclass(frozen=True)
 class Case:
-    """What a shell does `around` a run, and what is done to its folder or to the process when it first saved.
+    """A shell script `around` a run, and what happens to its folder or process `meanwhile`, after the first save.
 
-    `out` is what --out is called, `code` the exit code, and `says` what its last line holds, where it has one.
-    `goes_on` leads to where the run lies afterwards; None where nothing is left of it.
+    `out` is the folder that --out names, `code` the exit code, and `says` the words that its last line must contain.
+    `goes_on` returns the folder of the runs afterwards, or None if nothing is left of it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Case:
     code: int = 0
     says: str = ""
     goes_on: Callable[[Path], Path | None] = lambda out: out
-    rows: bool = field(default=True)  # whether all rows are left
+    rows: bool = field(default=True)  # whether all rows remain
 
 
 def _sends(number: int) -> Callable[[Child, Path], object]:
@@ -93,7 +93,7 @@ FULL = len(CASES)
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """Try the first `count` cases, two side by side."""
+    """Runs the first `count` cases, two at a time."""
     whole = uninterrupted()
     chosen = CASES[:count]
     failures, words = tried(lambda n: _case(whole, chosen[n], folder / str(n)), len(chosen), seed, together=2)
@@ -101,7 +101,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _case(whole: Uninterrupted, case: Case, home: Path) -> Iterator[str]:
-    """Run once, and again where that ended early. Yields its name."""
+    """Runs a case, and continues the run if it ended early. Yields the name of the case."""
     out = home / case.out
     with Child(command(out), home / "log", whole.cache, case.around) as child:
         if case.meanwhile is not None:

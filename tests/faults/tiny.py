@@ -1,4 +1,7 @@
-"""An experiment so small that it is run hundreds of times over: dropout, two rates, much evaluating and saving."""
+"""An experiment so small that it can be run hundreds of times.
+
+It has dropout and two learning rates, and it evaluates and saves often.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +16,7 @@ from attnlab.training.config import Train
 
 @dataclass(frozen=True)
 class Follower:
-    """A table of scores, with dropout on them: each symbol's follow from the one before it alone."""
+    """A table of scores with dropout. The scores of a symbol depend only on the symbol before it."""
 
     dropout: float = 0.1
 

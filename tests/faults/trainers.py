@@ -1,8 +1,9 @@
-"""Two of `attnlab run` in one folder, begun at nearly the same moment, or the second while the first trains.
+"""Starts `attnlab run` twice in one folder, at nearly the same moment or the second while the first trains.
 
-One must train, to the bits of the uninterrupted run and with no row twice; the other must leave with exit code 2 and
-one line that names host, process and start of the first. Every second time the one that trains is killed by SIGKILL
-while it holds the lock: the next must take it over, say so, and go on to those bits. In the end nobody holds it.
+One process must train to the same bits as the uninterrupted run, with no row twice. The other must exit with code 2 and
+one line that names the host, process and start of the first. In every second case, SIGKILL ends the training process
+while it holds the lock. The next process must take over the lock, say so, and continue to the same bits. In the end no
+process may hold the lock.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tests.faults.count import Count, Fault, tried
 from tests.faults.uninterrupted import Uninterrupted, command, folder, uninterrupted
 
 FULL, SHORT = 50, 3
-START = re.compile(r"\d\d:\d\d")  # the hour of one
-APART = 0.2  # seconds between two starts, at most
+START = re.compile(r"\d\d:\d\d")  # the time at which a process started
+APART = 0.2  # largest number of seconds between two starts
 MISSED = "never met"
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """Let `count` pairs meet, one pair after the other."""
+    """Runs `count` pairs of processes, one pair after the other."""
     whole = uninterrupted()
     failures, words = tried(lambda n: _case(whole, n, seed, folder / str(n)), count, seed)
     missed = words.pop(MISSED, 0)
@@ -35,12 +36,12 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
-    """Let two meet in one folder. Yields how they met and what became of the first."""
+    """Starts two processes in one folder. Yields when they collided, and whether the first lock was taken over."""
     rng, out, late, killed = np.random.default_rng([seed, n]), home / "out", n % 3 == 2, n % 2 == 1
     with Child(command(out), home / "first", whole.cache) as first:
         if late:
             first.meets(lambda: first.said("saved at step"))
-            # Else it might be done before the second has begun.
+            # Otherwise it might end before the second has started.
             first.hit(signal.SIGSTOP)
         else:
             first.survives(rng.random() * APART)
@@ -71,14 +72,14 @@ def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
 
 
 def _check_refused(loser: Child, winner: Child) -> None:
-    """Raise Fault where one did not leave with exit code 2 and one line that names the other."""
+    """Raises Fault unless a process exited with code 2 and one line that names the other process."""
     code, lines = loser.end(), loser.lines()
     if code != 2 or len(lines) != 1 or not _names(winner, lines[0]):
         raise Fault(f"beside {_who(winner)} the other left with exit {code} and said {lines}")
 
 
 def _names(child: Child, line: str) -> bool:
-    """Whether a line names the process, its host and the hour of its start."""
+    """Returns whether a line names the process, its host and the time of its start."""
     return bool(re.search(rf"\b{child.process.pid}\b", line) and socket.gethostname() in line and START.search(line))
 
 

@@ -1,4 +1,4 @@
-"""The run that nobody interrupts: what the others are compared with, bit for bit, and when things happen in it."""
+"""The uninterrupted run, with which the others are compared bit for bit, and the times of its events."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from tests.faults.child import Child
 from tests.faults.count import Fault
 from tests.faults.tiny import TINY
 
-# What differs from run to run: the clock's and the system's.
+# Fields that differ from run to run: times, and values of the system.
 SECONDS, SYSTEM = {"seconds"}, {"compile_seconds", "seconds_per_step", "memory_bytes", "peak_memory"}
 
 
 @dataclass(frozen=True)
 class Uninterrupted:
-    """Where it lies, what it compiled, its outcome, and the seconds after its start at which it said each line."""
+    """The folder of the run, its outcome, and each line that it printed with the seconds since its start."""
 
-    home: Any  # a temporary folder that goes with it
+    home: Any  # a temporary folder, which is removed with this object
     outcome: dict[str, Any]
     said: list[tuple[float, str]]
-    tested: float  # when its result was there
+    tested: float  # seconds until its result was written
     ended: float
-    save: float  # seconds that one takes
+    save: float  # median seconds of a save
 
     @property
     def cache(self) -> Path:
-        """What it compiled: with it others start in no time."""
+        """The compilation cache, with which other runs start quickly."""
         return Path(self.home.name) / "cache"
 
     def at(self, words: str) -> float:
-        """The second of the last line that holds those words."""
+        """Returns the seconds of the last line that contains `words`."""
         return max(second for second, line in self.said if words in line)
 
     def comes(self, child: Child, aim: str, rng: np.random.Generator) -> bool:
-        """Wait for a random moment of what is aimed at, in another run; False where that ended before.
+        """Waits for a random moment of the phase `aim` in another run. Returns False if that run ends before it.
 
-        "start" is all before the first compilation, "begin" that of it which it says itself to train in, "compile" and
-        "train" what they say, "test" the examination after the last step, "end" that and the writing of the result and
-        of the page.
+        "start" is the time before the first compilation. "begin" is the part of it after the line "variant 1 of 1".
+        "compile" and "train" begin with the lines about them, and "compile early" is the first half of "compile".
+        "test" is the evaluation after the last step. "end" also contains the writing of the result and of the page.
         """
         compiling = self.at("compiled the training step") - self.at("compiling the training step")
         last = f"saved at step {TINY.train.steps}"
@@ -65,7 +65,10 @@ class Uninterrupted:
         return (not words or child.meets(lambda: child.said(words))) and child.survives(rng.random() * seconds)
 
     def compare(self, out: Path) -> None:
-        """Raise Fault, naming the first of what differs, where a run was not the same, or left something behind."""
+        """Raises Fault if a run differs from this one or left temporary files behind.
+
+        The message names the first difference.
+        """
         found = outcome(out)
         for name, value in self.outcome.items():
             if differing := _difference(value, found[name]):
@@ -76,7 +79,7 @@ class Uninterrupted:
 
 @cache
 def uninterrupted() -> Uninterrupted:
-    """The run, made once a process."""
+    """Returns the uninterrupted run, which each process makes once."""
     home = tempfile.TemporaryDirectory(prefix="attnlab-uninterrupted-")
     out, said, growing, tested = Path(home.name) / "out", [], {}, []
     with Child(command(out), Path(home.name) / "log", Path(home.name) / "cache") as child:
@@ -97,23 +100,26 @@ def uninterrupted() -> Uninterrupted:
 
 
 def command(out: Path) -> list[str]:
-    """The arguments of `attnlab`."""
+    """Returns the arguments of `attnlab`."""
     return ["run", "tests/faults/study.py", "--out", str(out)]
 
 
 def folder(out: Path) -> Path:
-    """The folder of the run."""
+    """Returns the folder of the run."""
     return out / "tiny" / "base"
 
 
 def saving(out: Path) -> list[Path]:
-    """What is there only while a checkpoint is written or dropped."""
+    """Returns the paths that exist only while a checkpoint is written or removed."""
     checkpoints = folder(out) / "checkpoints"
     return [*checkpoints.glob(".*.growing"), *checkpoints.glob(".*.going")]
 
 
 def outcome(out: Path) -> dict[str, Any]:
-    """What must be the same in every run, by name: every row, the result, the page's maps, every leaf at the end."""
+    """Returns by name what must be equal in every run.
+
+    These are the rows, the result, the maps of the page and every leaf of the final state.
+    """
     run = RunFolder(folder(out))
     result = run.read("result") or {}
     return {
@@ -125,19 +131,19 @@ def outcome(out: Path) -> dict[str, Any]:
 
 
 def final(run: Path) -> dict[str, np.ndarray]:
-    """The leaves of the last step's checkpoint, by path."""
+    """Returns the leaves of the last step's checkpoint, by path."""
     problem = TINY.task.load()
     like = jax.eval_shape(Trainer(lambda key: TINY.model.create(key, problem.shape), problem, TINY.train).start)
     return flatten(Checkpoints(run / "checkpoints").read(TINY.train.steps, like)[0])
 
 
 def _saved(line: str) -> str:
-    """The step of a line that says it is saved."""
+    """Returns the step that a line reports as saved."""
     return line.rpartition("saved at step ")[2]
 
 
 def _difference(value: Any, found: Any) -> str:
-    """The first of what differs, in words; nothing where nothing does."""
+    """Returns a description of the first difference, or an empty string if there is none."""
     if isinstance(value, list):
         if len(value) != len(found):
             return f"{len(found)} of them, not {len(value)}"

@@ -1,9 +1,10 @@
-"""A fault at every call by which a save changes files: killed before it or after it, an error, a write cut short.
+"""Injects a fault at every call by which a save changes files: a kill before or after it, an error, a short write.
 
-What stood before must be intact, or what is new whole; an error must be told in one line that names the file and the
-reason, and by nothing else; what is saved into the same folder afterwards must be good. Tried on a checkpoint, which
-orbax writes from threads of C++, and on the files of a run (`saves.py`). The calls are met by a library that is loaded
-before C's (`writes.c`), in children of a process that has imported everything and runs one thread, so that it may fork.
+Afterwards, either the old files must be intact or the new ones complete. An error must be reported in a single line
+that names the file and the reason, and by nothing else. A later save into the same folder must succeed. The operations
+are the save of a checkpoint, which orbax writes from threads of C++, and of the files of a run (`saves.py`). A library
+that is loaded before the C library intercepts the calls (`writes.c`). The cases run in children of a process that has
+imported everything and runs one thread, so that it may fork.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ import numpy as np
 from tests.faults.count import Count
 from tests.faults.saves import DEEDS
 
-FULL, SHORT = 10_000, 12  # the full form is every call and fault, which are fewer
+FULL, SHORT = 10_000, 12  # the full form tests every call and fault, which are fewer
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds after which a child is said to hang
+PATIENCE = 60.0  # seconds after which a child counts as hanging
 KINDS = {
     "": 0, "killed before": -1, "killed after": -2, "short write": -3, "half a write, then full": -4,
     "ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EACCES": errno.EACCES,
 }  # fmt: skip
-NAMES = re.compile(r"[0-9a-f]{32}|(?<=\.)\d+(?=\.part)")  # what is called otherwise each time
-CUTS = ("short write", "half a write, then full")  # what befalls writes alone
+NAMES = re.compile(r"[0-9a-f]{32}|(?<=\.)\d+(?=\.part)")  # parts of names that differ each time
+CUTS = ("short write", "half a write, then full")  # faults that only writes can have
 REASONS = {name: os.strerror(errno.ENOSPC if name in CUTS else max(number, 0)) for name, number in KINDS.items()}
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is done, and what befalls it at which of the calls that match. No kind: nothing does."""
+    """A deed, and the fault at one of its calls that match `call`. Without a `kind` there is no fault."""
 
     deed: str
     kind: str = ""
@@ -61,20 +62,20 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The calls that were made, the fault's behind a star, and what was wrong afterwards."""
+    """The calls that were made, with a star before the one that failed, and what was wrong afterwards."""
 
     calls: list[str]
     wrong: list[str]
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """Try `count` pairs of a call and a fault, drawn by the seed; all of them where there are no more."""
+    """Tests `count` pairs of a call and a fault, drawn by the seed, or all pairs if there are no more."""
     failures, met = [], Counter()
     with _server(folder) as ask:
         cases = list(_cases(ask))
         drawn = sorted(np.random.default_rng(seed).permutation(len(cases))[:count])
         for case in [cases[n] for n in drawn]:
-            # Threads share out the writing anew each time, so that a call may not come.
+            # Threads divide the writes differently each time, so a call may not occur.
             tries = (outcome for outcome in map(ask, [case] * 3) if any(call[0] == "*" for call in outcome.calls))
             outcome = next(tries, None)
             met[case.deed if outcome else "never met"] += 1
@@ -87,7 +88,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def _cases(ask: Callable[[Case], Outcome]) -> Iterator[Case]:
-    """Every pair of a call and a fault, by the calls that a deed makes each time where nothing befalls it."""
+    """Yields every pair of a call and a fault, for the calls that a deed makes every time without a fault."""
     for deed in DEEDS:
         outcomes = [ask(Case(deed)) for _ in range(2)]
         if wrong := [said for outcome in outcomes for said in outcome.wrong]:
@@ -100,14 +101,14 @@ def _cases(ask: Callable[[Case], Outcome]) -> Iterator[Case]:
 
 @contextmanager
 def _server(folder: Path) -> Iterator[Callable[[Case], Outcome]]:
-    """A process that tries cases in the folder, one after another."""
+    """Starts a process that runs cases in the folder, one after another. Yields the function that runs a case."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
         raise SkipTest("calls are met by a library in C, on Linux")
     folder.mkdir(parents=True, exist_ok=True)
     source, library = Path(__file__).with_suffix(".c"), folder.absolute() / "writes.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True)
-    # One thread, so that it may fork.
+    # The process runs one thread, so that it may fork.
     more = {"LD_PRELOAD": str(library), "JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with (folder / "errors").open("w") as errors, subprocess.Popen(
         [sys.executable, "-m", "tests.faults.writes", str(folder.absolute())], cwd=ROOT, env=os.environ | more,
@@ -128,7 +129,7 @@ def _server(folder: Path) -> Iterator[Callable[[Case], Outcome]]:
 
 
 def serve(home: Path) -> None:
-    """Try each case that stands on a line of the standard input, and write a line of JSON about it."""
+    """Runs each case that a line of standard input describes, and writes a line of JSON about it."""
     import orbax.checkpoint  # noqa: F401  here once, not in every child
 
     if len(os.listdir("/proc/self/task")) > 1:
@@ -147,7 +148,7 @@ def _tried(case: Case, home: Path) -> Outcome:
     try:
         wrong = _forked(_done, case, folder, log)
         if wrong is None and case.kind.startswith("killed"):
-            # Another process goes on.
+            # Another process continues.
             wrong = _forked(_left, case, folder, False)
     except TimeoutError:
         wrong = ["hangs"]
@@ -155,7 +156,7 @@ def _tried(case: Case, home: Path) -> Outcome:
 
 
 def _forked(work: Callable, *arguments: Any) -> Any:
-    """What `work` answers in a child; None where that died."""
+    """Returns the result of `work` in a child, or None if the child died."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -177,7 +178,7 @@ def _forked(work: Callable, *arguments: Any) -> Any:
 
 
 def _done(case: Case, folder: Path, log: Path) -> list[str]:
-    """The deed and its fault; what is wrong then."""
+    """Performs the deed with its fault, and returns what is wrong afterwards."""
     deed, faults, wrong = DEEDS[case.deed], ctypes.CDLL(None).faults, []
     path, listed, call = str(folder), str(log).encode(), case.call.encode()
     errors, said = os.open("/proc/self/fd/2", os.O_RDONLY), os.fstat(2).st_size
@@ -190,7 +191,7 @@ def _done(case: Case, folder: Path, log: Path) -> list[str]:
             wrong.append(f"no {deed.error.__name__}: {line}")
         elif "\n" in line or path not in line or REASONS[case.kind] not in line:
             wrong.append(f"file and reason are not told in one line: {line}")
-        # A thread of tensorstore may print, too late for anybody, that nobody waits for it any more.
+        # Only errors count. A thread of tensorstore may print a late message that nothing waits for it any more.
         if b"ERROR" in (more := os.pread(errors, 1 << 16, said)):
             wrong.append(f"more is printed: {more[:200]}")
         new = False
@@ -203,7 +204,7 @@ def _done(case: Case, folder: Path, log: Path) -> list[str]:
 
 
 def _left(case: Case, folder: Path, new: bool) -> list[str]:
-    """What is wrong with what was left, and then with what is saved after it."""
+    """Returns what is wrong with the files that are left, and then with a later save."""
     deed, wrong = DEEDS[case.deed], []
     try:
         wrong += deed.found(folder, new)
