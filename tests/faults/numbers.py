@@ -1,9 +1,9 @@
-"""A number that is not finite, at a random step, in a random leaf of a random seed.
+"""Checks how training handles a number that is not finite, at a random step, in a random leaf of a random seed.
 
-NaN or infinity (or a number whose square is) is added to the gradient of one leaf, to a leaf as the loss sees it, or
-to the loss itself, for one lane and one step. The run must freeze that lane as it was before the step and
-name step, leaf, seed, rate and the last good checkpoint; its neighbours, in the same program, must go on to the same
-bits as without it.
+NaN, infinity or a number whose square is infinite is added to the gradient of one leaf, to a leaf as the loss sees it,
+or to the loss itself. This happens in one lane and one step. The run must freeze that lane in its state before the
+step. It must name the step, leaf, seed, rate and last good checkpoint. The other lanes, in the same program, must
+continue to the same bits as without the fault.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FULL, SHORT = 200, 10
 TASK = Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=4)
 MODEL = Language(width=4, heads=1, layers=1, dropout=0.1)
 TRAIN = Train(steps=24, batch_size=4, learning_rate=(1e-3, 3e-3), warmup=4, seeds=3, evaluate_every=8, save_every=8)
-# A loss of 3e38 is finite, and so may be what follows from a leaf that large; of a gradient the square is not.
+# 3e38 is only added to gradients, whose square overflows. A loss or a leaf of that size may give finite results.
 HARMS = (np.nan, np.inf, -np.inf, 3e38)
 PLACES = ("gradient", "leaf", "loss")
 
 
 def run(count: int, seed: int, folder: Path) -> Count:
-    """So many injections, one run each."""
+    """Runs `count` trainings with one injected number each."""
 
     def case(n: int) -> list[str]:
         rng = np.random.default_rng([seed, n])
@@ -62,14 +62,17 @@ def run(count: int, seed: int, folder: Path) -> Count:
 
 
 def inject(place: str, harm: float, step: int, lane: int, leaf: int, folder: Path) -> None:
-    """One run with one number spoilt. Raises Fault where it was not caught, not named, or reached a neighbour."""
+    """Trains with one altered number.
+
+    Raises Fault if the number is not detected, is not named, or affects another lane.
+    """
     trainer, rows, states = sound()
     told, found, trainer.harm = [], [], (place, harm, step, lane, leaf)
     fitted = _train(trainer, folder, found, told)
     seed, rate = TRAIN.lanes[lane]
     if fitted.diverged_step.tolist() != [step if n == lane else -1 for n in range(len(TRAIN.lanes))]:
         raise Fault(f"the steps at which lanes diverged are {fitted.diverged_step.tolist()}")
-    # A leaf that is large spoils what it comes to first: the loss, or a gradient.
+    # An altered leaf makes the loss or a gradient non-finite first, so any name is accepted.
     wanted = {
         "gradient": f"the gradient of {leaves()[leaf]}",
         "leaf": fitted.first_nonfinite[lane],
@@ -96,12 +99,15 @@ def inject(place: str, harm: float, step: int, lane: int, leaf: int, folder: Pat
 
 
 class Spoiling(Trainer):
-    """A trainer whose `harm` (place, value, step, lane, leaf) is done to one lane at one step; None: to none."""
+    """A trainer that adds `harm` (place, value, step, lane, leaf) in one lane at one step, or nothing if it is None."""
 
     harm: tuple[str, float, int, int, int] | None = None
 
     def batches(self, step: int, stop: int) -> tuple[Steps, int]:
-        """The problem's, and what is added to what: [steps, lanes, B, places, leaves], of which one row counts."""
+        """Returns the batches with the values to add, an array [steps, lanes, B, places, leaves].
+
+        Only the first of the B rows can be nonzero.
+        """
         steps, count = super().batches(step, stop)
         shape = next(iter(steps.batches.values())).shape[:3]
         added = np.zeros((*shape, len(PLACES), len(leaves())), np.float32)
@@ -114,7 +120,7 @@ class Spoiling(Trainer):
 
 
 class Spoilt:
-    """A problem whose batches say what is added to the gradient of each leaf, to each leaf, and to the loss."""
+    """A problem whose batches hold the values to add to the gradient of each leaf, to each leaf, and to the loss."""
 
     def __init__(self, problem: Any):
         self._problem = problem
@@ -123,7 +129,7 @@ class Spoilt:
         return getattr(self._problem, name)
 
     def loss(self, model: Any, batch: dict[str, Any], key: Any) -> tuple[Any, dict[str, Any]]:
-        """The problem's, spoilt."""
+        """Returns the loss of the problem with the values of the batch added."""
         harm = batch["harm"].sum(axis=0)
         values, tree = jax.tree.flatten(model)
         spoilt = [poisoned(x + harm[1, n], harm[0, n]) for n, x in enumerate(values)]
@@ -133,7 +139,7 @@ class Spoilt:
 
 @jax.custom_vjp
 def poisoned(x: Any, harm: Any) -> Any:
-    """x, to whose gradient `harm` is added."""
+    """Returns x. Adds `harm` to the gradient of x."""
     return x
 
 
@@ -142,7 +148,10 @@ poisoned.defvjp(lambda x, harm: (x, harm), lambda harm, gradient: (gradient + ha
 
 @cache
 def sound() -> tuple[Spoiling, list[dict], list[dict[str, np.ndarray]]]:
-    """A trainer that keeps its programs; the rows of the run in which nothing is spoilt, and its state at each step."""
+    """Returns a trainer that keeps its programs, and the rows and states of a run without a fault.
+
+    The states are those at each step.
+    """
     problem, rows = Spoilt(TASK.load()), []
     trainer = Spoiling(lambda key: MODEL.create(key, problem.shape), problem, TRAIN)
     with tempfile.TemporaryDirectory() as home:
@@ -175,6 +184,6 @@ def _train(trainer: Trainer, folder: Path, rows: list[dict], told: list[str]) ->
 
 
 def _told(rows: list[dict], seed: int, rate: float) -> list[dict]:
-    """What the rows of the other lanes say, the clock's time apart."""
+    """Returns the rows of the other lanes without their seconds."""
     others = [row for row in rows if (row["seed"], row["learning_rate"]) != (seed, rate)]
     return [{name: value for name, value in row.items() if name != "seconds"} for row in others]

@@ -1,7 +1,8 @@
-"""Files of one's own that cannot be learned from: what is in them, and the words of the refusal. Data alone.
+"""Your own data files that a task must refuse, with the words of the error message. This module holds data only.
 
-A task is given train.txt, valid.txt and test.txt, which are good but for what is said here: bytes, None for no file,
-"folder" for a folder, "loop" for a link to itself. Where a name is given in the place of train.txt, it follows.
+A task gets train.txt, valid.txt and test.txt, which are valid except for the files of the case. The content of a file
+is bytes, None for no file, "folder" for a folder, or "loop" for a link to itself. The name after the files is passed as
+the training file.
 """
 
 import gzip
@@ -14,7 +15,7 @@ GOOD = {
 PACKED = gzip.compress(PAIRS, mtime=0)
 
 SPOILT: list[tuple[str, dict[str, bytes | str | None], str, str]] = [
-    # task, files, the name given for train, words
+    # task, files, name of the training file, words of the message
     ("parallel", {"train.txt": None}, "train.txt", "train.txt cannot be read: No such file"),
     ("parallel", {"valid.txt": None}, "train.txt", "valid.txt cannot be read: No such file"),
     ("parallel", {"test.txt": None}, "train.txt", "test.txt cannot be read: No such file"),

@@ -1,6 +1,6 @@
-"""A run's folder and what is done to it: something taken away, exchanged, cut or replaced, and what is then said.
+"""Cases in which a file of a run is removed, exchanged, cut or replaced, and the messages that must follow.
 
-What is written by hand is sealed as the run's own files are, so that damage is not all that is told.
+Files that the cases write get valid checksums, like the run's own files. Otherwise only damage would be reported.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.training.toy import Bigram
 RUN = Path("runs/one/base")
 SAMPLE = ["sample", str(RUN), "--input", "1 2"]
 NEWEST, OLDER = RUN / "checkpoints" / "12", RUN / "checkpoints" / "6"
-EXPERIMENT = change(small.EXPERIMENT, model=Bigram())  # of which nothing takes long to be traced
+EXPERIMENT = change(small.EXPERIMENT, model=Bigram())  # this model is traced quickly
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is done to the files, the command line, its exit code, and the words that must be in its line."""
+    """A change of the files, a command line, its exit code, and the words that its message must contain."""
 
     harm: Callable[[], Any]
     line: list[str]
@@ -39,7 +39,7 @@ class Case:
 
 
 def _put(path: Path, content: bytes | str | None) -> None:
-    """Bytes into a file, or none, "folder" or "loop" in its place."""
+    """Replaces a path by a file of these bytes, by nothing if they are None, or by a "folder" or a "loop"."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
@@ -62,19 +62,19 @@ def _alter(path: Path) -> None:
 
 
 def _state(name: str) -> Path:
-    """One of the files that orbax wrote for the newest checkpoint."""
+    """Returns one of the files that orbax wrote for the newest checkpoint."""
     return next(path for path in sorted((NEWEST / "state").rglob(name)) if path.is_file())
 
 
 def _write(name: str, **fields: Any) -> None:
-    """A file of the run with other fields (None: without), sealed again."""
+    """Changes fields of a file of the run and updates its checksum. None removes a field."""
     run = RunFolder(RUN)
     before = run.read(name) or {}
     run.write(name, {key: value for key, value in (before | fields).items() if value is not None})
 
 
 def _configure(*path: str, value: Any) -> None:
-    """Another value somewhere in the configuration of the run; `...`: none."""
+    """Changes a value in the configuration of the run. The value `...` removes it."""
     run = RunFolder(RUN)
     whole = run.read("experiment") or {}
     *above, last = path
@@ -88,7 +88,7 @@ def _configure(*path: str, value: Any) -> None:
 
 
 def _save(turn: Callable[[Any], Any], **identity: str) -> None:
-    """The newest checkpoint, with another state or that of another run."""
+    """Saves the newest checkpoint again, with a changed state or the identity of another run."""
     like = unfinished.shapes(EXPERIMENT)
     keys = jax.random.split(jax.random.key(0), 2)
     state = replace(jax.tree.map(unfinished.zeros, replace(like, key=None)), key=keys)
@@ -204,7 +204,7 @@ CASES = [
 
 
 def make() -> None:
-    """A run that has ended, with its checkpoints; nothing is trained."""
+    """Writes a finished run with its checkpoints, without training."""
     unfinished.run(RUN, EXPERIMENT)
     RunFolder(RUN).write("result", {
         "metric": "exact_match", "higher": True, "seeds": [0, 1], "diverged": [], "steps": 12, "learning_rate": 1e-3,

@@ -1,4 +1,4 @@
-"""A few cases of every fault test by default, the short form with `-m slow`; the full: `python -m tests.faults`."""
+"""Tests a few cases of every fault. `-m slow` tests the short forms, `python -m tests.faults` the full forms."""
 
 from importlib import import_module
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults import NAMES
 
-# Cases that run by default, of the tests that take long.
+# The number of cases that run by default, for tests that take long.
 FEW = {
     "kill": 1, "sigterm": 1, "trainers": 1, "surroundings": 1, "resume": 1, "numbers": 2,
     "writes": 4, "folders": 10,
