@@ -1,9 +1,10 @@
-"""Count over simulated studies how often the statistics are right.
+"""Counts over simulated studies how often the statistics are right.
 
-    python -m tests.lab.coverage              2,000 studies a row; up to forty minutes of a core
-    python -m tests.lab.coverage 20000        more of them
+    python -m tests.lab.coverage              2,000 studies per row; up to forty minutes on one core
+    python -m tests.lab.coverage 20000        20,000 studies per row
 
-Every row calls what `attnlab.lab.statistics` offers, once a study. The unit is the standard deviation of a seed.
+Every row calls functions of `attnlab.lab.statistics`, once per study. Values are in units of the standard deviation
+between seeds.
 """
 
 import math
@@ -18,26 +19,29 @@ STUDIES = 2000
 SEEDS = (3, 5, 10)
 NAMES = ("normal", "t3")
 VARIANTS = 4
-LEARN = (0.2, 0.5, 0.8)  # of a variant's seeds learn the task
-LUCK = 0.9  # what a lane's validation and test owe to its seed, as a share of their variance
-# The true means of learning rates, in standard deviations of a seed.
+LEARN = (0.2, 0.5, 0.8)  # shares of a variant's seeds that learn the task
+LUCK = 0.9  # share of the variance of a lane's validation and test values that comes from its seed
+# True means of the learning rates, in units of the standard deviation between seeds.
 ALIKE, GRID, ONE = (0.0,) * 4, (0.0, 1 / 3, 2 / 3, 1.0), (0.0,)
 PROFILES = {"4 equal rates": ALIKE, "rates 0 ⅓ ⅔ 1": GRID, "8 equal rates": ALIKE * 2}
 TUNED = {"A/A, 4 equal rates": (ALIKE, ALIKE), "A/A, rates 0 ⅓ ⅔ 1": (GRID, GRID), "4 equal rates / one": (ALIKE, ONE)}
 
 
 def draw(name: str, random: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers of mean 0 and standard deviation 1: normal, or Student's t with 3 degrees (its own is √3)."""
+    """Returns numbers of mean 0 and standard deviation 1: normal, or Student's t with 3 degrees of freedom.
+
+    The t distribution with 3 degrees of freedom has standard deviation √3, so its numbers are divided by √3.
+    """
     return random.normal(size=shape) if name == "normal" else random.standard_t(3, size=shape) / math.sqrt(3)
 
 
 def count(event: Callable[[np.ndarray], bool], studies: np.ndarray) -> int:
-    """The number of studies in which an event happens."""
+    """Returns the number of studies in which an event happens."""
     return sum(bool(event(study)) for study in studies)
 
 
 def covered(name: str, seeds: int, studies: int = STUDIES) -> int:
-    """Studies whose interval holds the true mean."""
+    """Returns the number of studies whose interval contains the true mean."""
 
     def holds(values):
         low, high = interval(values)
@@ -47,7 +51,10 @@ def covered(name: str, seeds: int, studies: int = STUDIES) -> int:
 
 
 def told_apart(name: str, seeds: int, studies: int = STUDIES, corrected: bool = True) -> int:
-    """A/A studies, four variants and their base all alike, in which any is called better or worse."""
+    """Returns the number of A/A studies in which any variant is called better or worse.
+
+    The four variants and their base have the same true mean.
+    """
 
     def false(study):
         base, *others = study
@@ -60,9 +67,10 @@ def told_apart(name: str, seeds: int, studies: int = STUDIES, corrected: bool = 
 
 
 def leapt_apart(learn: float, seeds: int, variants: int, studies: int = STUDIES) -> int:
-    """A/A studies of variants and their base in which any is called better or worse; each seed learns, or does not.
+    """Returns the number of A/A studies with bimodal seeds in which any variant is called better or worse.
 
-    A share `learn` of them ends a little below 1, by .002 of a normal number's size; the others about .145, by .01.
+    Each seed learns the task with probability `learn`. It then ends at 1 − .002·|z|, and otherwise at .145 + .01·z.
+    Here z is drawn from a standard normal distribution.
     """
     random = np.random.default_rng(700 + seeds)
     shape = (studies, 1 + variants, seeds)
@@ -77,7 +85,10 @@ def leapt_apart(learn: float, seeds: int, variants: int, studies: int = STUDIES)
 
 
 def wrongly_claimed(name: str, seeds: int, studies: int = STUDIES, margin: float = 2.0) -> int:
-    """Studies with any false claim: two variants are like their base, two differ by just the margin."""
+    """Returns the number of studies with any false claim.
+
+    Two variants have the same true mean as their base, and two are better by exactly the margin.
+    """
     shift = np.array([0, 0, 0, margin, margin])[:, None]
 
     def false(study):
@@ -90,7 +101,7 @@ def wrongly_claimed(name: str, seeds: int, studies: int = STUDIES, margin: float
 
 
 def found(name: str, seeds: int, difference: float, studies: int = STUDIES) -> int:
-    """Studies of two variants in which the one that is better by `difference` is called so."""
+    """Returns the number of studies in which the variant that is better by `difference` is called better."""
 
     def right(study):
         return compare(study[0] + difference, study[1], 1e-9).verdict == "better"
@@ -99,13 +110,13 @@ def found(name: str, seeds: int, difference: float, studies: int = STUDIES) -> i
 
 
 def said_same(name: str, seeds: int, margin: float, studies: int = STUDIES) -> int:
-    """Studies of two equal variants that are called the same."""
+    """Returns the number of studies of two equal variants in which they are called the same."""
     same = lambda study: compare(study[0], study[1], margin).verdict == "same"
     return count(same, draw(name, np.random.default_rng(400 + seeds), studies, 2, seeds))
 
 
 def _tables(name: str, random: np.random.Generator, means: np.ndarray, studies: int, seeds: int) -> list[np.ndarray]:
-    """Validation and test of every lane [studies, seeds, rates], about the rates' true means."""
+    """Returns validation and test values of every lane [studies, seeds, rates], given the true mean of each rate."""
     lanes = means + math.sqrt(LUCK) * draw(name, random, studies, seeds, means.size)
     return [lanes + math.sqrt(1 - LUCK) * draw(name, random, *lanes.shape) for _ in ("valid", "test")]
 
@@ -113,7 +124,10 @@ def _tables(name: str, random: np.random.Generator, means: np.ndarray, studies: 
 def tuned_covered(
     name: str, seeds: int, rates: tuple[float, ...], studies: int = STUDIES, corrected: bool = True
 ) -> int:
-    """Studies whose interval, at the rate they chose, holds that rate's true mean; `rates` are the true means."""
+    """Returns the number of studies whose interval at the chosen rate contains the true mean of that rate.
+
+    `rates` are the true means of the learning rates.
+    """
     means, held = np.array(rates, float), 0
     for valid, test in zip(*_tables(name, np.random.default_rng(500 + seeds), means, studies, seeds), strict=True):
         choice = choose(valid)
@@ -130,10 +144,10 @@ def tuned_apart(
     studies: int = STUDIES,
     corrected: bool = True,
 ) -> int:
-    """Studies of two variants, each at the rate it chose, that are told apart the wrong way.
+    """Returns the number of studies of two variants, each at its chosen rate, whose verdict is wrong.
 
-    `rates` and `others` are the true means of either's learning rates. That one is better is wrong where it is not, by
-    the true means of the rates that were chosen.
+    `rates` and `others` are the true means of the learning rates of the two variants. A verdict "better" or "worse" is
+    wrong if the true means of the chosen rates do not differ in that direction.
     """
     random = np.random.default_rng(600 + seeds)
     means, wrong = (np.array(rates, float), np.array(others, float)), 0
@@ -147,7 +161,7 @@ def tuned_apart(
 
 
 def main(studies: int) -> None:
-    """Print the table."""
+    """Prints the table."""
     print(f"{f'of {studies} studies':32}" + "".join(f"{name + f', {n} seeds':>20}" for name in NAMES for n in SEEDS))
 
     def row(label, cell):

@@ -19,7 +19,10 @@ MAP = [[0.5, 0.25, 0.25], [0.0, -0.5, 1.5]]
 
 
 def found(steps=(6, 1200)):
-    """Checkpoints at these steps, an encoder with two heads, a cross-attention with one, and another run."""
+    """Returns the result for checkpoints at these steps, compared with another run.
+
+    The encoder has two heads, and the cross-attention has one.
+    """
     sides = {"rows": ["b", "∎"], "columns": ["a", " ", "c"], "rank": 2, "entropy": 1.0986}
     encoder = {"mechanism": "linear", "mechanisms": ["linear"], "softmax": False, "divides": True}
     encoder |= {"statistics": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}

@@ -10,7 +10,7 @@ from tests.lab.metrics import declared
 
 
 def outcome(name, values, metric="exact_match", higher=True, seeds=None, order=0, margin=None, **result):
-    """A finished variant with one metric and its `values` by seed. None is a value that is not finite."""
+    """Returns a finished variant with one metric and its `values` by seed. None stands for a non-finite value."""
     told = summary(values) if values and None not in values else {"mean": None, "low": None, "high": None}
     estimate = Estimate(told["mean"], told["low"], told["high"], tuple(values))
     seeds = list(range(len(values))) if seeds is None else seeds

@@ -10,6 +10,6 @@ KNOWN = {each.name: each for each in (LOSS, *vars(metrics).values()) if isinstan
 
 
 def declared(name: str) -> Metric:
-    """The declaration of a metric or of its part, as a task that reports it would make it."""
+    """Returns the declaration of a metric or of a part of it, as a task that reports it declares it."""
     whole = name.partition(".")[0]
     return replace(KNOWN[whole], name=name) if whole in KNOWN else Metric(name)

@@ -22,7 +22,7 @@ class Said(NamedTuple):
 
 
 class Parrot(NamedTuple):
-    """Copies the source. The score of the right symbol is 10, and `scores` [V] are added to all."""
+    """A model that copies the source. The score of the right symbol is 10, and `scores` [V] are added to all."""
 
     scores: Any
 
@@ -36,7 +36,7 @@ class Parrot(NamedTuple):
 
 
 def parrot(problem: Any = PROBLEM, decoder: Any = None, scores: Any = 0.0) -> Trained:
-    """A run whose model is a parrot."""
+    """Returns a run whose model is a `Parrot`."""
     V = problem.shape.target_vocabulary
     model = Parrot(np.broadcast_to(np.asarray(scores, np.float32), V))
     return Trained(change(EXPERIMENT, decoder=decoder), problem, model)

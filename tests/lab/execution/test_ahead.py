@@ -1,4 +1,4 @@
-"""The background work of a run: what is compiled ahead, and that it changes no result."""
+"""Tests which programs a run compiles in the background, and that this changes no result."""
 
 from concurrent.futures import Future
 
@@ -42,7 +42,7 @@ class AtOnce:
 
 
 def trained(folder, progress):
-    """The metrics, answers and costs of each variant."""
+    """Returns the metrics, answers and costs of each variant."""
     found = run(QUICKLY, folder, progress=progress)
     folders = [RunFolder(found.folder / name) for name in ("softmax", "linear")]
     kept = ("metrics", "parameters", "flops", "state_bytes")
@@ -85,7 +85,7 @@ def test_what_fails_in_the_background_is_done_again(tmp_path, monkeypatch, alone
 
 
 def test_a_next_variant_that_cannot_be_prepared_fails_by_itself(tmp_path, monkeypatch):
-    """The variant before it is trained to its end."""
+    """Checks that the variant before it still trains to its last step."""
     real = Trainer.compile_ahead
 
     def failing(trainer, background, training, limit=512):

@@ -23,7 +23,7 @@ from tests.small import EXPERIMENT, TINY
 
 @pytest.fixture
 def gated(monkeypatch):
-    """A study of a mechanism whose extras are as wide as the values."""
+    """Returns a study of a mechanism whose extras are as wide as the values."""
     monkeypatch.setitem(attnlab.MECHANISMS, "gated", Gated())
     model = replace(EXPERIMENT.model, mechanism=Gated())
     return Study(replace(EXPERIMENT, model=model), name="gated")
@@ -52,7 +52,7 @@ def broken(error, *arguments):
 
 
 def same(folder, other):
-    """Whether two runs have the same result, apart from times and memory."""
+    """Returns whether two runs have the same result, apart from times and memory."""
     of = [RunFolder(one / "small" / "base") for one in (folder, other)]
     noise = ("seconds", "compile_seconds", "seconds_per_step", "peak_memory", "memory_bytes")
     results = [{name: value for name, value in one.read("result").items() if name not in noise} for one in of]
@@ -70,7 +70,7 @@ def test_a_failure_to_draw_is_noted_and_the_result_is_complete(tmp_path, monkeyp
     (note,) = [line for line in progress.notes if "no such font" in line]
     assert note.startswith("base: the ")
     assert note.endswith("; the result is complete")
-    # Nothing is left to do.
+    # A second run has nothing left to do.
     progress.notes.clear()
     assert run(STUDY, tmp_path, progress=progress).code == 0
     assert progress.notes[-1] == f"base: already finished, in {folder.path}"
@@ -133,7 +133,7 @@ def test_results_are_kept_if_the_page_cannot_be_written(tmp_path, monkeypatch, c
     assert (results.report, results.code) == (None, 4)
     assert progress.notes[-1].startswith("the page could not be written (unexpected RuntimeError: no such font")
     assert json.loads((tmp_path / "small" / "base" / "result.json").read_text())
-    # The reason of a study that failed is told, not that its page failed too.
+    # If a study fails, its own error is raised, and not the later error of its page.
     monkeypatch.setattr("attnlab.lab.execution.variant.fit", partial(broken, ValueError("the true reason")))
     both = replace(STUDY, vary=over("train.seeds", few=1, many=2))
     with pytest.raises(ValueError, match="the true reason"):

@@ -13,7 +13,7 @@ from tests.lab.execution.test_progress import Clock, train
 
 @pytest.fixture
 def shown(monkeypatch):
-    """The lines that IPython received, each with "new" or "changed"."""
+    """Returns the lines that IPython received, each with "new" or "changed"."""
     lines = []
 
     def display(data, raw, display_id):

@@ -21,7 +21,7 @@ class Clock:
 
 
 def train(progress: Progress, clock, variants=("softmax", "linear")):
-    """Report the events of variants of 40 steps, one second a step."""
+    """Reports the events of variants of 40 steps, at one second per step."""
     for index, name in enumerate(variants):
         progress.variant(name, index, len(variants), 40, done_steps=0 if index == 0 else 8)
         progress.compiling("the training step (batch 64, 24 tokens)")
@@ -103,12 +103,12 @@ def test_terminal_progress():
         "reading the checkpoint of step 8 …",
     ):
         assert words in shown, words
-    # Each variant leaves one line, which says how long it took: 40 and 32 steps of a second.
+    # Each variant leaves one line with its duration: 40 and 32 steps of one second each.
     lines = [re.split(r"\r|\x1b\[2K", line)[-1] for line in shown.split("\n")]
     assert [line.split()[0] for line in lines if " done in " in line] == ["softmax", "linear"]
     assert "softmax  " + "━" * 40 + "  40/40  loss 0.025  exact match 80.0%  done in 40 s" in shown
     assert "  done in 32 s" in shown
-    # The cursor is hidden while a line is live, and shown again.
+    # The cursor is hidden while a line is live, and is shown again afterwards.
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 2
 
 
@@ -155,7 +155,7 @@ def test_the_line_of_a_preparation_is_removed():
     with Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None)).waiting("checking"):
         pass
     assert "checking …" in stream.getvalue()
-    # The line is wiped, and the cursor shown again.
+    # The line is erased, and the cursor is shown again.
     assert stream.getvalue().endswith("\x1b[1A\x1b[2K")
     assert stream.getvalue().count("\x1b[?25l") == stream.getvalue().count("\x1b[?25h") == 1
     log = io.StringIO()

@@ -1,4 +1,4 @@
-"""`result.json`: the chosen learning rate, diverged lanes, and intervals that account for both."""
+"""Tests of `result.json`: the chosen learning rate, diverged lanes, and intervals that account for both."""
 
 import json
 import math
@@ -18,7 +18,7 @@ COSTS = {"parameters": 1, "flops": 2.0, "state_bytes": 3}
 
 
 def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exact_match", **more):
-    """The result of lanes with these primary metrics [seeds, rates]. `more` has other metrics."""
+    """Returns the result of lanes with these primary metrics [seeds, rates]. `more` contains other metrics."""
     test = np.asarray(test, float)
     alive = np.ones(test.shape, bool) if alive is None else np.asarray(alive)
     train = Train(seeds=tuple(range(7, 7 + len(test))), learning_rate=rates)
@@ -82,7 +82,7 @@ def test_one_rate_needs_no_validation():
 
 
 def test_lanes_that_diverged_count_against_their_rate_and_are_never_averaged():
-    # The last numbers of a lane that diverged may be fine ones.
+    # The last values of a diverged lane may still be finite and good.
     alive = [[True, True], [True, False], [True, True]]
     said = found([[0.5, 0.9], [0.5, 0.99], [0.5, 0.9]], [[1, 2], [3, 4], [5, 7]], alive)
     assert (said["learning_rate"], said["contenders"]) == (1e-3, [1e-3])

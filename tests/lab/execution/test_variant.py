@@ -1,4 +1,4 @@
-"""A run that continues reports its step and changes of its environment."""
+"""A run that continues reports its step and the changes of its environment."""
 
 import signal
 from dataclasses import replace
@@ -55,7 +55,7 @@ def test_a_changed_environment_is_recorded_noted_and_on_the_page(tmp_path, monke
 
 
 def test_notes_on_the_data_are_in_the_folder_on_the_page_and_in_show(tmp_path, monkeypatch):
-    # Its own problem, with two things to say of it.
+    # The task loads its own data and adds two notes on it.
     load, said = Associations.load, ("3 of 20 stand in both parts", "<b>none</b> is left out")
 
     def told(task):

@@ -17,7 +17,7 @@ STUDY = Study(BASE, Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.w
 
 @pytest.fixture
 def found(tmp_path, monkeypatch):
-    """Three variants that take long with small steps, on a machine with eight cores and much memory."""
+    """Returns plans of three long variants with small steps, on a machine with eight cores and much memory."""
     monkeypatch.setattr(module, "cores", lambda: list(range(8)))
     monkeypatch.setattr(module, "available_memory", lambda: 64 * MEMORY)
     monkeypatch.setattr(module, "VARIANT", 0)

@@ -51,7 +51,7 @@ def test_workers_write_the_same_files_as_one_process(tmp_path):
     alone = run(STUDY, tmp_path / "one", command="attnlab run shared.py")
     for order, variant in enumerate("abc"):
         assert any(line.startswith(f"{variant}: variant {order + 1} of 3, 24 steps") for line in progress.notes)
-        # Cores are shared, and with other cores sums may come in another order.
+        # Processes share the cores. With another number of cores, sums may be taken in another order.
         np.testing.assert_allclose(losses(tmp_path / "two", variant), losses(tmp_path / "one", variant), rtol=1e-5)
         two, one = (folder(tmp_path / out, variant).read("experiment") for out in ("two", "one"))
         assert two == one
@@ -62,7 +62,7 @@ def test_workers_write_the_same_files_as_one_process(tmp_path):
 
 
 def test_workers_receive_the_jax_settings_of_this_process(tmp_path, monkeypatch):
-    """Also settings that were set by a call, not by an environment variable."""
+    """Checks that this includes settings made by a call instead of an environment variable."""
     monkeypatch.setattr(workers.subprocess, "Popen", process := FakeProcess())
     with jax.enable_x64(True), jax.default_matmul_precision("float32"), pytest.raises(WorkerError):
         run(STUDY, tmp_path, workers=2)
@@ -71,7 +71,7 @@ def test_workers_receive_the_jax_settings_of_this_process(tmp_path, monkeypatch)
 
 
 class FakeProcess:
-    """A process that records its orders and fails."""
+    """A process that records its instructions and fails."""
 
     def __call__(self, *arguments, **options):
         self.stdin, self.stderr, self.returncode = self, StringIO(), 1
@@ -120,7 +120,7 @@ def test_workers_know_what_an_experiment_file_defines(tmp_path, monkeypatch):
     study = load_study(file)
     try:
         assert run(study, tmp_path / "runs", workers=2).code == 0
-        # What was defined in a notebook they cannot know, and then nothing is written.
+        # Workers cannot import what a notebook defines. The run is then refused, and nothing is written.
         monkeypatch.setattr(type(study.base.model.mechanism), "__module__", "__main__")
         monkeypatch.delitem(ADDED, ("MECHANISMS", "of-this-file"))
         with pytest.raises(
@@ -165,14 +165,14 @@ def test_a_worker_stopped_outside_of_training_prints_one_line(monkeypatch, capsy
 
 def test_a_failed_variant_is_reported_and_the_others_are_trained(tmp_path, monkeypatch):
     study = Study(BASE, Variation(VARY.variants | {"d": {"train.warmup": 5}}), name="shared")
-    # The lock of "b" is no file: whoever comes to it cannot go on.
+    # The lock of "b" is a folder instead of a file, so no process can train this variant.
     (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
     monkeypatch.setattr("attnlab.lab.launch.check_unlocked", lambda plans, note: None)
     progress = Noted()
     with pytest.raises(WorkerError, match=r"^\S+b/lock: Is a directory$") as failed:
         run(study, tmp_path, workers=2, progress=progress)
     assert failed.value.exit_code == 4
-    # Both processes come to it and one tries it; the last line of a command names the variant alone.
+    # Both processes reach the variant, but only one tries it. The last line of a command names the variant alone.
     (line,) = [line for line in progress.notes if "Is a directory" in line]
     assert line.endswith(f"variant b failed: {failed.value}")
     assert failed.value.variant == "b"
@@ -187,7 +187,7 @@ def test_a_failed_variant_is_not_tried_by_other_processes_of_the_command(tmp_pat
         raise ZeroDivisionError
     with pytest.raises(LockedError, match=r"^variant b failed in another process of this command$"):
         reserved(tmp_path, plan).__enter__()
-    # Others are not concerned, and a folder of another command knows nothing of it.
+    # Other variants are not affected, and neither is the same variant in the folder of another command.
     (tmp_path / "next").mkdir()
     with reserved(tmp_path, SimpleNamespace(order=0, variant="a")), reserved(tmp_path / "next", plan):
         pass

@@ -15,13 +15,13 @@ SHAPES = frozenset({("source", jax.ShapeDtypeStruct((4, 6), "int32"))})
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The folder of compiled programs."""
+    """Returns the folder of compiled programs."""
     monkeypatch.setattr(kept_flops.compilation_cache, "folder", lambda: tmp_path)
     return tmp_path
 
 
 def counted(experiment=EXPERIMENT, shapes=SHAPES):
-    """Whether the FLOPs of a batch are counted, and not found on disk."""
+    """Returns whether the FLOPs of a batch are counted instead of read from disk."""
     calls = []
     found = kept_flops.batch_flops(experiment, experiment.task.load(), shapes, lambda: calls.append(1) or 7)
     assert found == 7
@@ -30,7 +30,7 @@ def counted(experiment=EXPERIMENT, shapes=SHAPES):
 
 def test_equal_steps_are_counted_once(folder):
     assert [counted(), counted()] == [True, False]
-    # The number of steps and the rate do not change the cost of a step.
+    # The number of steps and the learning rate do not change the cost of a step.
     assert not counted(change(EXPERIMENT, **{"train.steps": 99, "train.learning_rate": 0.5}))
 
 
@@ -60,7 +60,7 @@ def test_nothing_is_kept_for_functions_of_your_own(folder, monkeypatch):
     monkeypatch.setitem(attnlab.SCORES, "mine", mine)
     own = change(EXPERIMENT, **{"model.mechanism": Softmax(score=mine)})
     assert [counted(own), counted(own)] == [True, True]
-    # Nothing is kept for what is in no registry, either.
+    # Counts of a function outside the registries are not kept either.
     unknown = change(EXPERIMENT, **{"model.mechanism": Softmax(score=lambda q, k: q @ k)})
     assert [counted(unknown), counted(unknown)] == [True, True]
     assert not list(folder.iterdir())

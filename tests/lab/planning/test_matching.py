@@ -1,4 +1,4 @@
-"""Variants made equal; everything here is traced or counted by a formula, and nothing is compiled."""
+"""Tests of matched variants. Costs are traced or computed by a formula, and nothing is compiled."""
 
 import math
 import re
@@ -35,20 +35,23 @@ STUDY = Study(
 
 @pytest.fixture(scope="module")
 def ledger():
-    """Shared: what one test counted, another need not."""
+    """Returns one ledger for all tests of this module, so that nothing is counted twice."""
     return Ledger()
 
 
 @dataclass(frozen=True)
 class Formula(Ledger):
-    """FLOPs by a formula: more for linear attention, by `dearer`; a record of what was asked."""
+    """A ledger that computes FLOPs by a formula and records the experiments it is asked for in `asked`.
+
+    Linear attention costs `dearer` times as much as softmax attention.
+    """
 
     dearer: float = 1.0
     power: float = 2.0
     asked: list[Experiment] = field(default_factory=list)
 
     def flops(self, experiment):
-        """Projections, mixing and feed-forward."""
+        """Returns the FLOPs of the projections, the mixing and the feed-forward layer."""
         model = experiment.model
         if experiment not in self.asked:
             self.asked.append(experiment)
@@ -57,13 +60,13 @@ class Formula(Ledger):
 
 
 def two(match: Any = None, budget: Any = "steps", **changes):
-    """Softmax against linear attention."""
+    """Returns a study that compares softmax with linear attention."""
     vary = over("model.mechanism", softmax=Softmax(), linear=Linear())
     return Study(change(BASE, **changes), vary, match=match, budget=budget)
 
 
 def off(cost, target):
-    """How far a cost is from its target, in shares of it."""
+    """Returns the relative error of a cost, |cost − target| / target."""
     return abs(cost - target) / target
 
 
@@ -77,7 +80,7 @@ def test_parameters_agree_and_changes_are_reported(ledger):
     assert gated.model.width % gated.model.heads == 0
     assert change(gated, **{"model.width": 32, "model.feedforward": 64}) == before
     told = f"parameters {ledger.parameters(before):,} → {ledger.parameters(gated):,}"
-    # That the base's decoder has softmax, too, the variant's field does not say.
+    # The decoder of the base has softmax as well, but the base does not set the field that the variant sets.
     base = "the base of the study, a Transformer that is not one of its variants"
     assert found.lines[0] == f"matched to {base}: parameters {target:,}"
     assert f"feed-forward 64 → {gated.model.feedforward}, {told} (" in found.lines[3]
@@ -105,7 +108,7 @@ def test_without_a_match_nothing_is_loaded():
 
 
 def test_matched_widths_fit_heads_and_position(ledger):
-    # Turned positions ask for an even width of each of the two heads.
+    # Rotary positions need an even width of each of the two heads.
     base = change(BASE, **{"model.position": POSITIONS["rotary"]})
     study = Study(base, over("model.layers", one=1, two=2), match="parameters")
     deep = matched(study, ledger).experiments["two"]
@@ -126,7 +129,7 @@ def test_fields_set_by_a_variant_are_kept(ledger):
     found = matched(Study(BASE, over("model.width", narrow=24, same=32), match="parameters"), ledger).experiments
     assert found["narrow"].model.width == 24
     assert found["narrow"].model.feedforward > 64
-    # With one head, widths are two apart at most.
+    # With one head, neighbouring widths differ by at most two.
     base = change(BASE, **{"model.heads": 1})
     found = matched(Study(base, over("model.feedforward", more=84, same=64), match="parameters"), ledger).experiments
     assert (found["more"].model.feedforward, found["same"]) == (84, base)
@@ -177,18 +180,18 @@ class Odd:
     size: int = 3
 
     def create(self, key, shape):
-        """Some numbers."""
+        """Returns `size` numbers."""
         return {"w": jnp.zeros(self.size)}
 
 
 @dataclass(frozen=True)
 class Wide(Odd):
-    """One with a width, and no feed-forward layer."""
+    """A model with a width and no feed-forward layer."""
 
     width: int = 100
 
     def create(self, key, shape):
-        """Ten numbers for each component."""
+        """Returns `size` numbers for each component of the width."""
         return {"w": jnp.zeros((self.width, self.size))}
 
 
@@ -222,14 +225,14 @@ def test_flops_agree_after_few_evaluations(dearer, power, width):
 
 @dataclass(frozen=True)
 class State(Formula):
-    """A decoding state by a formula, of which some does not grow with the width."""
+    """A ledger that computes the size of the decoding state by a formula. A part does not grow with the width."""
 
     def wide(self, width):
-        """Of linear attention."""
+        """Returns the state of linear attention at this width, in bytes."""
         return int(100 * self.dearer * width**self.power + 5e4)
 
     def state(self, experiment):
-        """Of the base as much at any width."""
+        """Returns the state of an experiment in bytes. That of softmax attention is the same at any width."""
         return self.wide(experiment.model.width) if isinstance(experiment.model.mechanism, Linear) else int(3e5)
 
 
@@ -362,7 +365,7 @@ def test_pretraining_steps_count_by_their_fraction():
         task = Questions(train_examples=60, valid_examples=6, test_examples=7, masked=masked, buckets=1)
         base = Experiment(task, Bert(width=8, heads=2, layers=1, feedforward=8), Train(steps=8, warmup=1, batch_size=4))
         flops[masked] = Ledger().flops(base)
-    # What a step costs that fills words in, and one that does not: half of each, and three quarters.
+    # Half and three quarters of the steps fill in masked words, so their additional cost has the ratio 1.5.
     assert abs((flops[6] - flops[0]) / (flops[4] - flops[0]) - 1.5) < 1e-3
 
 
@@ -373,5 +376,5 @@ def test_variants_that_become_equal_by_matching_are_refused(ledger):
         ValueError, match=r"^match='parameters': after solving, 'small' and 'large' are the same experiment"
     ):
         matched(Study(BASE, sizes, match="parameters"), ledger)
-    # Of a preview nothing is kept.
+    # A preview is not checked for this, because its results are not kept.
     assert len(matched(Study(BASE, sizes, match="parameters"), ledger, quick=True).experiments) == 2

@@ -21,7 +21,7 @@ STUDY = Study(BASE, Variation({"a": {}, "b": {"train.steps": 16}, "c": {"train.s
 def test_unfinished_variants_are_planned(tmp_path):
     first, second, third = found = plans(STUDY, STUDY.variants(), tmp_path, {})
     assert [steps_after(found, each) for each in found] == [16 + 9, 9, 0]
-    # Of two processes that share it, one has this one, and each a half of the rest.
+    # If two processes share the study, half of the remaining steps counts: 25 // 2.
     assert steps_after(found, first, workers=2) == 12
     second.folder.path.mkdir()
     second.folder.file("result").write_text("{}")
@@ -32,7 +32,7 @@ def test_models_of_pretraining_steps_are_not_averaged(tmp_path):
     task = Questions(masked=8, train_examples=30, valid_examples=6, test_examples=6, buckets=1)
     fields = {"train.steps": 20, "train.save_every": 4, "train.evaluate_every": 4, "train.average_span": 1.0}
     base = change(EXPERIMENT, task=task, model=Bert(width=8, heads=2, layers=1, feedforward=8), **fields)
-    # The models are those of steps 4, 8, 12, 16 and 20.
+    # Models are saved at steps 4, 8, 12, 16 and 20.
     for average, allowed in ((0, True), (3, True), (4, False), (5, False)):
         study = Study(change(base, **{"train.average": average}), name="averaged")
         if allowed:
@@ -73,7 +73,10 @@ def test_the_file_that_identifies_a_folder_is_deleted_last(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("count", [8, 9])
 def test_all_differing_fields_are_named_without_advice_to_delete(tmp_path, count):
-    """A run made before eight fields existed needs all of them on the command line to continue."""
+    """Checks that up to eight differing fields are named.
+
+    A run that was made before eight fields existed needs all of them on the command line to continue.
+    """
     fields = {"beta1": 0.8, "beta2": 0.9, "clip": 2.0, "warmup": 1, "weight_decay": 0.1, "final_rate": 0.5}
     fields |= {"keep_last": 3, "keep_best": 2, "keep_every": 8}
     changes = {f"train.{name}": value for name, value in list(fields.items())[:count]}

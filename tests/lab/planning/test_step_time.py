@@ -1,4 +1,4 @@
-"""Steps timed once for a study, and a study in seconds that goes on with the steps it was planned with."""
+"""A study measures its step times once. With a budget in seconds, it resumes with its planned number of steps."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ PROBLEM = SimpleNamespace(pretraining_steps=0)
 
 @pytest.fixture
 def slow(monkeypatch):
-    """Linear attention takes three times as long; what was measured is told."""
+    """Makes linear attention take three times as long. Returns the list of measured experiments."""
     asked = []
 
     def measure(experiment, problem, kind):
@@ -39,7 +39,7 @@ def slow(monkeypatch):
 
 
 class Clocked:
-    """A trainer whose dispatches take, of a width, so many seconds and now and then far more; it compiles at first."""
+    """A trainer whose step takes as many seconds as its batch is wide. Some dispatches compile or take far longer."""
 
     compile_seconds, now, calls, last = 0.0, 0.0, 0, 0
 
@@ -93,7 +93,7 @@ def test_pretraining_steps_count_by_their_fraction(clocked, monkeypatch, tmp_pat
     watch, share = Stopwatch(tmp_path), min(1, pretraining_steps / 300)
     assert watch(experiment, problem) == pytest.approx(9 * share + 1 - share)
     assert Clocked.last < 300
-    # Neither kind is measured again for another share of the two.
+    # With another fraction of pretraining steps, neither kind of step is measured again.
     calls = Clocked.calls
     assert watch(change(experiment, **{"train.steps": 3000}), problem) == pytest.approx(
         1 + 8 * pretraining_steps / 3000

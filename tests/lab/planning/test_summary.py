@@ -98,7 +98,7 @@ def test_the_training_budget_is_shown():
 
 
 def test_nothing_is_compiled():
-    """Parameters, FLOPs and a match come from shapes and traces alone."""
+    """Checks that parameters, FLOPs and matched widths are computed from shapes and traces alone."""
     jax.clear_caches()
     heard = []
     listen = lambda event, seconds, **facts: heard.append(event)
