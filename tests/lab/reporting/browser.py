@@ -1,4 +1,4 @@
-"""Headless Chromium by the DevTools protocol over a pipe: what a page logs, asks for, and does when it is used."""
+"""Controls headless Chromium by the DevTools protocol over a pipe, to test what a page logs, requests and does."""
 
 import itertools
 import json
@@ -15,15 +15,18 @@ PATIENCE = 60  # seconds of silence after which a test fails, so that it never h
 
 
 def program() -> str | None:
-    """Where Chromium is on this machine, if it is."""
+    """Returns the path of Chromium on this machine, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Browser:
-    """One tab. `asked` are the addresses it wanted since `open`, `said` the console's lines, errors among them."""
+    """A tab of a browser.
+
+    `asked` lists the addresses requested since `open`. `said` lists the lines of the console, including errors.
+    """
 
     def __init__(self, path: str, profile: Path):
-        ours, theirs = os.pipe(), os.pipe()  # what we write and it reads; what it writes and we read
+        ours, theirs = os.pipe(), os.pipe()  # the browser reads the first and writes to the second
         options = [
             "--headless",
             "--hide-scrollbars",
@@ -32,7 +35,7 @@ class Browser:
             "--no-first-run",
             "--disable-background-networking",
         ]
-        # The protocol speaks on the file descriptors 3 and 4, whatever ours are called.
+        # The browser uses the file descriptors 3 and 4 for the protocol, so ours are redirected to them.
         shell = f'exec "$0" "$@" 3<&{ours[0]} 4>&{theirs[1]}'
         self.process = subprocess.Popen(
             ["bash", "-c", shell, path, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}"],
@@ -49,7 +52,7 @@ class Browser:
             self.call(f"{part}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """What the browser answers; the events that come before are kept."""
+        """Calls a method of the protocol and returns its result. Events received before it are kept."""
         number = next(self.numbers)
         message = {"id": number, "method": method, "params": parameters}
         self.out.write(json.dumps(message | ({"sessionId": self.session} if self.session else {})).encode() + b"\0")
@@ -61,7 +64,7 @@ class Browser:
         return found["result"]
 
     def open(self, page: Path, width: int = 1200, dark: bool = False, scripts: bool = True) -> None:
-        """Load a file and wait until it stands."""
+        """Opens a file and waits until it is loaded."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
@@ -72,36 +75,36 @@ class Browser:
             self.events.append(self._next())
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression in the page, awaited."""
+        """Evaluates a JavaScript expression in the page and returns its awaited value."""
         found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise RuntimeError(found["exceptionDetails"]["exception"].get("description"))
         return found["result"].get("value")
 
     def press(self, key: str) -> None:
-        """A key goes down and up, at whatever has the focus."""
+        """Presses and releases a key at the element that has the focus."""
         codes = {"ArrowRight": 39, "ArrowLeft": 37, "Tab": 9, "Home": 36, "End": 35}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key])
 
     def picture(self) -> bytes:
-        """The whole page as PNG."""
+        """Returns the whole page as PNG."""
         return b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"])
 
     def paper(self) -> bytes:
-        """The page as PDF, on A4."""
+        """Returns the page as PDF on A4 paper."""
         size = {"paperWidth": 8.27, "paperHeight": 11.69}
         return b64decode(self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=False, **size)["data"])
 
     @property
     def asked(self) -> list[str]:
-        """The addresses that were wanted, those that the page's policy stopped too."""
+        """Returns the requested addresses, including those that the content security policy of the page blocked."""
         wanted = [event for event in self.events if event.get("method") == "Network.requestWillBeSent"]
         return [event["params"]["request"]["url"] for event in wanted]
 
     @property
     def said(self) -> list[str]:
-        """What went to the console, and what was thrown."""
+        """Returns the lines written to the console and the exceptions thrown."""
         lines = []
         for event in self.events:
             parameters = event.get("params", {})
@@ -115,7 +118,7 @@ class Browser:
         return lines
 
     def close(self) -> None:
-        """End it."""
+        """Ends the browser."""
         self.process.kill()
         self.process.wait()
         self.out.close()

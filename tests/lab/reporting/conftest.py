@@ -1,4 +1,4 @@
-"""The browser that pages are looked at with."""
+"""The browser in which pages are tested."""
 
 import pytest
 

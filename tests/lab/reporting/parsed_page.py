@@ -1,4 +1,4 @@
-"""A page as the tests read it, and a name that would break out of its markup."""
+"""A parsed page for tests, and a name that would break the markup if it were not escaped."""
 
 from html.parser import HTMLParser
 
@@ -6,7 +6,7 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e]]>&am
 
 
 class Page(HTMLParser):
-    """Tags with their attributes, and the text between them."""
+    """Parses a page into its tags with their attributes and the text between them."""
 
     def __init__(self, text: str):
         super().__init__()

@@ -77,7 +77,7 @@ def test_each_curve_with_several_seeds_has_a_band_of_its_colour(count):
         low, high = one.band()
         drawn = {tuple(vertex) for vertex in path.vertices}
         assert drawn == {*zip(one.steps, low, strict=True), *zip(one.steps, high, strict=True)}
-    # The axis shows all of them.
+    # The axis covers all bands.
     bottom, top = axes.get_ylim()
     assert bottom <= min(one.band()[0].min() for one in curves)
     assert top >= max(one.band()[1].max() for one in curves)

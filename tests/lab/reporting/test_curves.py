@@ -6,7 +6,7 @@ from attnlab.lab.statistics import interval
 
 
 def run(values, steps=None, rate=0.1, key="loss", chosen=0.1):
-    """An outcome that recorded values[n, seed] at steps[n]; None is a step without a number."""
+    """Returns an outcome that recorded values[n, seed] at steps[n]. None stands for a step without a value."""
     steps = range(1, len(values) + 1) if steps is None else steps
     rows = [
         {"step": step, "seed": seed, "learning_rate": rate, key: value}
@@ -46,7 +46,7 @@ def test_a_diverged_seed_with_finite_values_is_excluded_from_the_mean():
     assert drawn.values.tolist() == [[1], [1], [1]]
     ((steps, values),) = drawn.cut
     assert (steps.tolist(), values.tolist()) == ([1, 2], [5, 6])
-    # At another rate it is another lane.
+    # With another learning rate, the entry belongs to another lane.
     found.result["diverged"][0]["learning_rate"] = 0.2
     assert curve(found, "loss").values.shape == (3, 2)
     found.result["diverged"] = [{"seed": seed, "step": 0, "learning_rate": 0.1} for seed in (0, 1)]
@@ -63,7 +63,7 @@ def test_five_seeds_have_intervals_and_one_has_none():
 def test_many_steps_are_averaged_together():
     found = curve(run([[float(n)] for n in range(1000)]), "loss")
     assert len(found.steps) <= POINTS
-    # Means of equal bins of a straight line lie on it, the last bin too.
+    # The means of equal bins of a straight line lie on that line, including that of the last bin.
     np.testing.assert_allclose(found.values[:, 0], found.steps - 1)
     assert found.steps[-1] > 990
 
@@ -72,13 +72,13 @@ def test_an_interval_of_positive_values_ends_at_the_smallest():
     row = [0.001, 0.001, 0.001, 0.001, 1.0]
     assert interval(row)[0] < 0
     assert curve(run([row]), "loss").band()[0].tolist() == [0.001]
-    # What may be negative keeps its interval.
+    # An interval of values that may be negative is not changed.
     mixed = [-0.001, *row]
     assert curve(run([mixed]), "loss").band()[0][0] == interval(mixed)[0]
 
 
 def test_many_curves_have_fewer_points_each():
-    """A page of 300 variants would take megabytes otherwise."""
+    """Checks that the points per curve decrease. Otherwise, a page of 300 variants would take megabytes."""
     assert [points_of(count) for count in (0, 2, 40, 80, 300, 10_000)] == [POINTS, POINTS, POINTS, 80, 21, FEWEST]
     found = run([[float(n), float(n)] for n in range(1000)])
     assert len(curve(found, "loss").steps) <= POINTS

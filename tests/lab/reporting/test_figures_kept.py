@@ -1,4 +1,4 @@
-"""What experiment files make of their own finished studies."""
+"""Tests of the figures and judgements that experiment files derive from their finished studies."""
 
 import importlib.util
 from pathlib import Path
@@ -13,7 +13,7 @@ EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 
 
 def loaded(name):
-    """An experiment's file as a module."""
+    """Returns an experiment file as a module."""
     spec = importlib.util.spec_from_file_location(f"experiment_{name}", EXPERIMENTS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -24,7 +24,7 @@ def loaded(name):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Runs an experiment's `figure` on a folder: the axes it saved, and where."""
+    """Returns a function that calls `figure` of an experiment on a folder and returns the saved axes and their path."""
 
     def draw(name, folder):
         module, saved = loaded(name), []
@@ -70,7 +70,7 @@ def test_alike_counts_false_differences(monkeypatch, tmp_path):
     first, *lines = module.judge(str(home))
     assert first.startswith("12 seeds of softmax, from ")
     assert [line.split("seeds")[0].split()[-1] for line in lines] == ["3", "5"]
-    # Seeds that fall into two heaps are told apart where one heap is on each side, and then alone.
+    # Bimodal seeds differ only if each side has exactly one of the two clusters: 2 of 20 splits.
     heaps = [0.0, 1e-3, 2e-3, 1.0, 1.001, 1.002]
     monkeypatch.setattr(module, "STUDIES", 2000)
     assert module.told_apart(heaps, 3) == pytest.approx(2 / 20, abs=0.02)

@@ -1,4 +1,4 @@
-"""Groups of a metric: those named by numbers go by their size."""
+"""Groups of a metric whose names are numbers are sorted by their value."""
 
 import re
 

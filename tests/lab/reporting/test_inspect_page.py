@@ -1,4 +1,4 @@
-"""The page of a look inside: every map with its figures, and that nothing breaks out of it."""
+"""The page of `attnlab inspect` shows every map with its statistics and escapes all text."""
 
 import re
 

@@ -42,7 +42,7 @@ def test_twenty_labels_do_not_overlap_and_stay_on_the_page(seed):
     points = list(zip(random.uniform(60, 310, 20), random.uniform(20, 280, 20), strict=True))
     found = list(boxes(points, placed(points), NAMES))
     assert not [pair for pair in combinations(found, 2) if touch(*pair)]
-    # A telephone's page has 16 pixels beside the figure; a corner that is full may need some of them.
+    # On a phone, the page has a margin of 16 pixels. Labels in a full corner may extend into it.
     assert all(box[0] >= -16 and box[2] <= 346 and box[1] >= 0 and box[3] <= 290 for box in found)
 
 

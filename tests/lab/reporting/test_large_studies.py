@@ -1,4 +1,4 @@
-"""Pages of studies with many variants show the details of the first ones, and say so."""
+"""The page of a study with many variants shows details of the first variants only, with a note."""
 
 import re
 
@@ -19,5 +19,5 @@ def test_details_are_those_of_the_first_variants(tmp_path, monkeypatch):
     words = "The first 2 of 3 variants; "
     assert (whole.count(words), short.count(words)) == (0, 2)
     assert short.count("attnlab inspect RUN shows the maps of any run") == 1
-    # The table of all metrics has every variant in either case.
+    # In both cases, the table of all metrics contains every variant.
     assert all(f">{name}<" in short for name in "abc")

@@ -1,4 +1,4 @@
-"""Maps with sliders: what is packed can be unpacked, and what has no room is said."""
+"""Maps with sliders: packed weights can be unpacked, and omitted maps are counted."""
 
 import re
 import zlib
@@ -27,7 +27,7 @@ def test_without_scripts_the_first_map_is_shown():
     markup = map_viewer([example(), example(T=4, seed=1)], "map")
     assert markup.count('class="still"') == 1
     assert re.findall(r'<div class="(\w+)"[^>]*( hidden)>', markup) == [("sliders", " hidden"), ("example", " hidden")]
-    # The last layer, mean over heads: one stroke for each cell or run.
+    # The drawing shows the last layer as mean over heads, with one stroke per cell or run of cells.
     strokes = re.search(r'class="still">(.*?)</g>', markup)[1]
     mean = example().layers[-1].mean(0)
     assert strokes.count("M") <= np.count_nonzero(mean)
@@ -52,7 +52,7 @@ def test_maps_that_do_not_fit_are_counted():
     markup = map_viewer(large, "map")
     assert markup.count("data-weights") == 1
     assert "2 more examples are left out to limit the size of the page." in markup
-    # One is there always, though it be larger than the room.
+    # One example is always included, even if it exceeds the limit.
     assert len(re.findall(r'data-weights="([^"]*)"', markup)[0]) > ROOM
 
 

@@ -1,4 +1,4 @@
-"""Parts of the page in a notebook."""
+"""Tests of the parts of the page in a notebook."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from attnlab.lab.launch import Results
 from attnlab.lab.reporting import notebook
 from tests.lab.synthetic import write_study
 
-# The maps are unpacked aside; then they are drawn, and the frame grows.
+# The maps are unpacked asynchronously. Then they are drawn, and the frame grows.
 READY = """new Promise(done => {
   const waits = () => frames[3].document.querySelector(".lens:not(.live)");
   const wait = () => setTimeout(waits() ? wait : done, 100);
@@ -54,7 +54,7 @@ def test_a_notebook_shows_pages_at_full_height_with_working_sliders(results, bro
     heights = browser.run(f"{frames}.clientHeight)")
     assert heights == browser.run(f"{frames}.contentDocument.documentElement.scrollHeight)")
     assert min(heights) > 100
-    # The notebook's style does not reach in.
+    # The style of the notebook does not affect the frames.
     assert browser.run(f"{frames}.contentDocument.querySelector('table')).filter(Boolean).length") >= 1
     assert browser.run("getComputedStyle(frames[0].document.querySelector('table')).display") == "table"
     assert browser.run("frames[3].document.querySelectorAll('input[type=range]').length") >= 3

@@ -59,7 +59,7 @@ def test_tables_and_figures_are_written_next_to_the_page(study):
     assert links == ["table.csv", "answer.png", "learning.png"]
     assert all((study / link).stat().st_size > 100 for link in links)
     assert sorted(path.name for path in study.iterdir() if path.is_file()) == sorted([*links, "report.html"])
-    # What is no longer true does not stay.
+    # Outdated figures are removed.
     for name in ("softmax", "linear"):
         RunFolder(study / name).file("result").unlink()
     shown = Page(report(study).read_text(encoding="utf-8"))
@@ -230,7 +230,7 @@ def test_figures_have_descriptions_for_screen_readers(study):
     assert shown.tags[0] == ("html", {"lang": "en"})
     pictures = [attributes for tag, attributes in shown.tags if tag == "svg"]
     assert len(pictures) > 50
-    # Those with an overflow are the parts of a picture.
+    # SVG elements with an `overflow` attribute are parts of a picture.
     whole = [picture for picture in pictures if "overflow" not in picture]
     assert all(picture.get("aria-label") or picture.get("aria-hidden") == "true" for picture in whole)
     levels = [tag for tag, _ in shown.tags if re.fullmatch("h[1-6]", tag)]
@@ -248,7 +248,7 @@ def test_unpaired_seeds_are_reported_and_not_averaged(tmp_path):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """The page of a study with two primary metrics, a rate and one of less."""
+    """Returns the page of a study with two primary metrics: a rate, and a metric where lower is better."""
     home = tmp_path_factory.mktemp("studies") / "mixed"
     means = {"dates-a": 0.9, "text-a": 0.82, "dates-b": 0.8, "text-b": 0.7}
     write_study(home, {name: {"mean": mean} for name, mean in means.items()}, steps=500, groups=("de", "en"))
@@ -273,7 +273,7 @@ def test_two_metrics_have_separate_axes(mixed):
     axes = [re.findall("<text[^>]*>([^<]*)<", figure) for figure in re.findall("<figure.*?</figure>", answer, re.S)]
     assert [{word.endswith("%") for word in axis} for axis in axes] == [{True}, {False}]
     assert not [share for share in re.findall(r"([\d.]+)%", mixed.text) if float(share) > 100]
-    # Two figures of one key: what one refers to is not the other's.
+    # Two figures of the same kind have different ids, so neither refers to elements of the other.
     identities = [attributes["id"] for _, attributes in mixed.tags if attributes.get("id")]
     assert len(identities) == len(set(identities))
 
@@ -287,7 +287,7 @@ def test_two_metrics_have_separate_columns(mixed):
     first, second = re.findall("<table.*?</table>", numbers, re.S)
     assert "bits per character" not in first
     assert "exact match" not in second
-    # The groups of each primary metric are drawn in the open.
+    # The groups of each primary metric are drawn outside of <details>, where they are visible.
     drawn = re.sub("<details.*?</details>", "", groups, flags=re.S)
     assert re.findall("<h3>(.*?) by group", drawn) == ["exact match", "bits per character"]
 

@@ -11,11 +11,11 @@ from tests.lab.synthetic import write_study
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The page of a study, for tests that leave it as it is."""
+    """Returns the page of a study, for tests that do not change it."""
     return report(write_study(tmp_path_factory.mktemp("studies") / "dates", steps=500))
 
 
-# The maps are unpacked aside; then they are drawn.
+# The maps are unpacked asynchronously and then drawn.
 READY = """new Promise(done => {
   const wait = () => document.querySelector(".lens:not(.live)") ? setTimeout(wait, 20) : done();
   wait();
@@ -33,7 +33,7 @@ def test_a_browser_reports_no_errors_requests_or_horizontal_scrolling(browser, f
 
 
 def test_the_browser_test_detects_errors(browser, finished, tmp_path):
-    # The page's own policy stops what is foreign and says so; without a policy it would be asked for, and would run.
+    # The policy of the page blocks foreign content and logs it. Without it, the image is requested and the script runs.
     file = tmp_path / "report.html"
     stray = finished.read_bytes().replace(
         b"</main>", b"<img src='stray.png'><script>console.log('ran')</script></main>"
@@ -66,7 +66,7 @@ def test_sliders_change_the_map(browser, finished):
         assert browser.run("document.activeElement.nextElementSibling.value") == told
         seen.add(browser.run(cells))
     assert len(seen) == 5
-    # What is drawn is what the file holds: layer 1, head 4, of the second example.
+    # The drawn weight equals that in the file: layer 1, head 4 of the second example.
     example = (RunFolder(finished.parent / "softmax").read("maps") or {})["examples"][1]
     weight = example["layers"][0][3][0][-1]
     words = browser.run("document.querySelector('.lens .example:not([hidden]) .cells').textContent")
@@ -93,7 +93,7 @@ def test_printed_pages_show_the_mean_of_the_last_layer(browser, finished):
 
 def test_without_scripts_the_page_shows_the_first_maps(browser, finished):
     browser.open(finished, scripts=False)
-    # What no script may look at, the protocol does.
+    # The page runs no script, so the protocol queries its elements instead.
     root = browser.call("DOM.getDocument")["root"]["nodeId"]
     found = browser.call("DOM.querySelectorAll", nodeId=root, selector=".lens .still path")["nodeIds"]
     assert browser.call("DOM.getBoxModel", nodeId=found[0])["model"]["width"] > 10

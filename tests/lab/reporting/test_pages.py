@@ -1,4 +1,4 @@
-"""The pages of several studies, of which some are broken."""
+"""Tests of the pages of several studies, some of which are broken."""
 
 import pytest
 

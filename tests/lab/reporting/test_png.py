@@ -22,7 +22,7 @@ def test_the_figure_grows_with_the_number_of_variants_and_is_deterministic():
 
 
 def test_names_without_font_glyphs_give_no_warnings():
-    # Mathematics, letters that are missing, controls, a lone surrogate, and more than has room.
+    # These are mathematics, missing glyphs, control characters, a lone surrogate, a name too long, and an underscore.
     names = ["$\\frac{1}$", "\u0301", "\u202e\n\x00", "\ud800", "日" * 99, "_hidden"]
     found = [outcome(name, [0.9, 0.8], order=n) for n, name in enumerate(names)]
     assert size(answer(found))

@@ -1,4 +1,4 @@
-"""What the page says of how runs were made."""
+"""Tests of what the page states about how its runs were made."""
 
 from typing import get_args
 

@@ -1,4 +1,4 @@
-"""The page of one answer: what it says, and that nothing breaks out of it."""
+"""The page of one answer shows input, answer and attention, and escapes all text."""
 
 import re
 
@@ -49,7 +49,7 @@ def test_a_model_without_attention_has_a_note():
     shown = Page(page(FOUND | {"layers": None}, "a b", "small/base"))
     assert "There is no map" in shown.text
     assert "svg" not in [tag for tag, _ in shown.tags]
-    # What is not decoded has no list either.
+    # An answer that is not decoded has no list of answers either.
     bare = {"answer": "v1", "answers": [], "decoder": None, "source": ["k1"], "target": ["k1"], "layers": None}
     assert "<h2>Answers</h2>" not in page(bare, "k1", "recall/base")
 

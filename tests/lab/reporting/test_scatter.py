@@ -8,7 +8,7 @@ from attnlab.lab.reporting.scatter import Point, Series, panels, scatter
 from attnlab.lab.results.estimates import Estimate
 from tests.lab.metrics import declared
 
-# A mean is drawn with an edge in the colour of the page, a ring without a filling, and an interval as a line.
+# A mean has an edge in the colour of the page, a ring has no fill, and an interval is a line.
 DOT = r'<use [^>]*x="([\d.]+)" y="([\d.]+)" style="fill:currentColor;stroke:var\(--page\)'
 RING = 'style="fill-opacity:0'
 SPAN = "stroke-opacity:0.4"
@@ -29,7 +29,7 @@ def drawn(*series, metric="loss", higher=False):
 
 
 def crosses(markup):
-    """The heights of the crosses."""
+    """Returns the vertical positions of the crosses."""
     return [float(y) for y in re.findall(CROSS, markup)]
 
 
@@ -37,7 +37,7 @@ def test_points_are_at_their_values():
     series = [Series(f"v{n}", n, (point(x, y),)) for n, (x, y) in enumerate([(1, 1.0), (10, 2.0), (100, 3.0)])]
     markup = drawn(*series)
     x, y = zip(*[map(float, place) for place in re.findall(DOT, markup)], strict=True)
-    # Equal factors across and equal steps up are equally far; up is less in pixels.
+    # Equal ratios of x and equal differences of y have equal distances. Larger values have a smaller y in pixels.
     assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.02)
     assert y[0] - y[1] == pytest.approx(y[1] - y[2], abs=0.2)
     assert y[0] > y[1]
@@ -68,7 +68,7 @@ def test_variants_without_value_are_crosses():
     assert len(re.findall(DOT, markup)) == 1
     assert "a: no value" in markup
     assert "2 diverged" in markup
-    # At the bad end of the metric: above where less is better.
+    # The cross is at the bad end of the metric, which is the top if lower is better.
     above, below = (
         crosses(drawn(Series("a", 0, (lost, point(10, 1.0))), higher=higher))[0] for higher in (False, True)
     )
@@ -81,7 +81,7 @@ def test_a_panel_draws_one_variant_in_colour_and_the_others_in_grey():
     assert 'aria-label="label v1"' in second
     assert len(re.findall(DOT, second)) == 2
     assert second.count("stroke-opacity:0.6") == 3  # its line, and the ring of each seed
-    # The grey lines are in the page once.
+    # The page contains the grey lines once.
     (shared,) = re.findall('<g id="([^"]*)" class="shared">', first)
     assert first.count("stroke:var(--grid);stroke-width:1.2") == 3
     assert second.count(f'<use href="#{shared}">') == 1

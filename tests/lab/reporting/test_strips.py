@@ -18,7 +18,7 @@ def places(markup, kind):
 
 def test_marks_are_at_their_values():
     markup = drawn("loss", (2.0, 1.0, 3.0, (1.0, 2.0, 3.0)), (5.0, 4.0, 6.0, (4.0, 5.0, 6.0)))
-    # One axis for both: equal steps are equally wide.
+    # Both strips share one axis, so equal differences have equal widths.
     rings = places(markup, "ring")
     widths = [b - a for a, b in pairwise(rings)]
     assert widths == pytest.approx([widths[0]] * 5, abs=0.02)

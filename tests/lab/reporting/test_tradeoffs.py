@@ -67,7 +67,7 @@ def test_learning_rates_have_a_panel_each():
     assert [len(re.findall(CROSS, panel)) for panel in panels] == [1, 1]
     marks = [re.findall(r'<use href="#([^"]*)"[^>]*stroke:var\(--page\)', panel) for panel in panels]
     assert [sorted(map(found.count, set(found))) for found in marks] == [[1, 2], [1, 2]]  # one of the dots is larger
-    # One rate alone is no choice.
+    # With a single learning rate there is no panel.
     assert "learning rate" not in tradeoffs([replace(one, rates=one.rates[:1]) for one in found])
 
 
@@ -83,7 +83,7 @@ def test_each_primary_metric_has_figures_of_its_own():
     ]
     labels = re.findall(r'aria-label="([^"]* against decoding state for [^"]*)"', markup)
     assert [label.split(" for ")[1] for label in labels] == ["a, b", "c, d"]
-    # One of a metric alone has nothing beside it.
+    # The only variant of a metric has nothing to be compared with, so it adds no figure.
     assert captions(tradeoffs([variant("a", 0), variant("b", 1), replace(bits[0], rates=())])) == captions(
         tradeoffs([variant("a", 0), variant("b", 1)])
     )

@@ -1,4 +1,4 @@
-"""The sentences against numbers worked out by hand, and what is never claimed."""
+"""Compares the sentences with numbers computed by hand, and checks which claims are never made."""
 
 import re
 from dataclasses import replace
@@ -19,13 +19,13 @@ def text(markup):
 
 
 def said(*found):
-    """The sentences over the page, and each variant's own."""
+    """Returns the sentences at the top of the page and the sentence of each variant."""
     compared = comparison(found)
     return [text(s) for s in verdict(found, compared)], [text(against(one, compared)) for one in found]
 
 
 def test_a_clear_difference():
-    # Differences .02, .03 and .04: mean .03, reach 4.30265 · .01/√3 = .0248; effect .5642 · .03/.01.
+    # The differences .02, .03 and .04 have mean .03, half-width 4.30265 · .01/√3 = .0248, and effect .5642 · .03/.01.
     over, (own, first) = said(outcome("a", [0.92, 0.93, 0.94], order=1), outcome("b", BASE))
     assert over == ["a is better than b."]
     assert own == "Better than b: +3.0 points (95% interval +0.5 to +5.5, 3 pairs; effect +1.7)."
@@ -37,7 +37,7 @@ def test_lower_is_better_for_errors():
     over, (own, _) = said(a, outcome("b", [0.20, 0.21, 0.2204], "word_error_rate", False))
     assert over == ["a is better than b."]
     assert own.startswith("Better than b: −10.0 points (95% interval ")
-    # .5642 · .100133 / (.0004/√3), and not 2.4e+02.
+    # The effect is .5642 · .100133 / (.0004/√3), which is not written as 2.4e+02.
     assert own.endswith("3 pairs; effect −245).")
 
 
@@ -72,7 +72,7 @@ def test_a_margin_allows_an_equivalence_verdict():
         r"; detecting a difference of 1 point takes \d+ seeds, calling two equal variants the same takes \d+ seeds\.$",
         own,
     )
-    # Differences of .04, .02 and .06, of spread .02: 4.5 and 6.5 seeds' worth, of which each is told.
+    # The differences −.01, .01 and .01 have mean .01/3 and standard deviation .02/√3. Each number of seeds is reported.
     over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93], margin=0.001))
     spread = 0.02 / 3**0.5
     seeds = [required_seeds(0.01 / 3, spread), required_seeds(0.001, spread), required_seeds(0.001, spread, 0.9, 0.9)]
@@ -194,7 +194,7 @@ def test_differences_of_fractions_are_at_most_one():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_nonzero_end_of_an_interval_is_never_printed_as_zero(sign):
-    # Mean .002, reach 4.30265 · s/√3, so that the near end is .0002 of a point from 0.
+    # The mean is .002 and the half-width 4.30265 · s/√3, so that the near end is .0002 points from 0.
     s = (0.002 - 2e-6) * 3**0.5 / 4.3026527297
     values = [0.9 + sign * (0.002 + s * x) for x in (-1, 0, 1)]
     _, (own, _) = said(outcome("a", values, order=1), outcome("b", BASE))
@@ -206,7 +206,7 @@ def test_a_nonzero_end_of_an_interval_is_never_printed_as_zero(sign):
 
 
 def test_without_any_difference_there_is_no_interval():
-    # Of what is no share of examples it is not known how fine it is.
+    # The resolution of a metric is unknown if it is not a share of the examples.
     nats = [outcome(name, [2.0, 2.0], "nats", False, order=n, examples=None) for n, name in enumerate("ba")]
     _, (_, own) = said(*nats)
     assert own.startswith("Unclear compared with b: 0 (no interval: no spread, 2 pairs).")
