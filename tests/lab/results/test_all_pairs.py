@@ -1,4 +1,4 @@
-"""Every variant against every other: which pairs there are, and verdicts that hold for all of them at once."""
+"""Tests of comparisons of all pairs: which pairs are compared, and verdicts corrected for all of them."""
 
 from dataclasses import replace
 
@@ -26,13 +26,13 @@ ROWS = {
 
 
 def study(rows=ROWS):
-    """The outcomes of a study that compares all pairs."""
+    """Returns the outcomes of a study that compares all pairs."""
     found = [outcome(name, values, order=n) for n, (name, values) in enumerate(rows.items())]
     return [replace(one, experiment=one.experiment | {"all_pairs": True}) for one in found]
 
 
 def holm(pvalues):
-    """Adjusted p-values as Holm's paper has them: the j-th smallest of m times m − j + 1, never falling."""
+    """Returns adjusted p-values as in Holm's paper: the j-th smallest of m times m − j + 1, made non-decreasing."""
     adjusted, most = {}, 0.0
     for n, (name, p) in enumerate(sorted(pvalues.items(), key=lambda item: item[1])):
         most = adjusted[name] = max(most, min(1.0, p * (len(pvalues) - n)))
@@ -71,7 +71,7 @@ def test_unfinished_pairs_count_in_the_correction():
     assert pairs.pending == (("d", "a"), ("d", "b"), ("d", "c"))
     assert {verdict.comparisons for verdict in pairs.verdicts.values()} == {6}
     assert pairs.sign("a", "d") == pairs.sign("d", "a") == "…"
-    # Where the first variant has not finished, the others are compared all the same.
+    # If the first variant has not finished, the others are still compared.
     first = replace(found[0], result=None, metrics={})
     assert comparison([first, *found[1:]]).pairs.verdicts.keys() == {("c", "b"), ("d", "b"), ("d", "c")}
 

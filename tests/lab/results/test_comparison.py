@@ -1,4 +1,4 @@
-"""Which variants are compared with which, over which seeds; the verdicts themselves are the statistics' own."""
+"""Tests which variants are compared with which, and over which seeds. The tests of statistics cover the verdicts."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_without_a_margin_nothing_is_equivalent():
     assert said.margin is None
     assert said.verdicts["twin"].verdict == "unclear"
     assert said.verdicts["close"].verdict != "same"
-    # With one, they are.
+    # With a margin, they are equivalent.
     found[0] = outcome("a", BASE, margin=0.01)
     assert {v.verdict for v in comparison(found).verdicts.values()} == {"same"}
 
@@ -60,7 +60,7 @@ def test_variants_that_learned_nothing_are_not_equivalent(metric, higher, worst,
         == f"every seed of both has {told}, the worst possible value, which does not show that they are equal"
     )
     assert "c" in said.verdicts
-    # All right is no such case: both can do it.
+    # If both reach the best possible value, they are compared, because both learned the task.
     best = [outcome(name, [1 - worst] * 3, metric, higher, order=n, margin=0.01) for n, name in enumerate("ab")]
     assert "b" in comparison(best).verdicts
 
@@ -122,7 +122,7 @@ def test_invalid_margins_are_ignored():
 
 
 def asked(task, *given, **fields):
-    """An outcome of a task, on data of its own."""
+    """Returns an outcome of a task, with a fingerprint of its own data."""
     made = outcome(*given, **fields)
     told = {**made.experiment, "experiment": {"task": {"name": task}}}
     return replace(made, experiment=told, result={**(made.result or {}), "fingerprint": made.name})
@@ -140,11 +140,11 @@ def test_only_variants_with_equal_evaluation_are_compared():
     said = comparison(found)
     assert [one.name for one in said.leaders] == ["lists-softmax", "paths-softmax"]
     assert [said.word(one) for one in found] == ["reference", "better", "reference", "better", ""]
-    # Corrected as the one family that they are.
+    # The comparisons of both tasks are corrected as one family.
     flipped = {"lists-linear": (better, BASE), "paths-linear": (BASE, better)}
     direction, steps = {"lists-linear": True, "paths-linear": False}, dict.fromkeys(flipped, 1e-4)
     assert said.verdicts == verdicts(flipped, 0.01, higher=direction, metric_steps=steps)
-    # What has nothing to be compared with keeps its own group silent, and no other.
+    # An unfinished reference prevents the comparisons of its own group only.
     found[2] = replace(found[2], result=None, experiment={"experiment": {"task": {"name": "paths"}}})
     said = comparison(found)
     assert said.silent == ""
@@ -185,7 +185,7 @@ def test_the_study_may_choose_the_reference_of_each_variant():
     assert [one.name for one in said.leaders] == ["scaled-1", "scaled-4"]
     assert said.references["other"].name == "scaled-1"
     assert [said.word(one) for one in found] == ["reference", "better", "same", "better", "better", ""]
-    # Asked another thing, it is no reference.
+    # A variant with another task is no reference.
     found[1] = asked("lists", "scaled-4", better, order=1)
     assert comparison(found).word(found[2]) == ""
     assert not comparison(found[:2]).named
@@ -210,12 +210,12 @@ def test_variants_of_one_task_with_different_evaluations_are_not_compared():
 
 
 def planned(name, values, order):
-    """A variant that the study plans and that has no result yet."""
+    """Returns a variant that the study plans and that has no result yet."""
     return replace(outcome(name, values, order=order), result=None, metrics={})
 
 
 def test_planned_comparisons_count_before_they_are_finished():
-    # p of "good" is between .05/8 and .05: better if it were the only comparison, unclear among the eight planned.
+    # p of "good" is between .05/8 and .05. Alone it is better, and among the eight planned comparisons unclear.
     base = [0.50, 0.53, 0.51, 0.48, 0.52]
     good = [x + 0.012 + away for x, away in zip(base, [-0.01, 0.0, 0.01, -0.005, 0.005], strict=True)]
     p = ttest_rel(good, base).pvalue
@@ -236,7 +236,7 @@ def test_planned_comparisons_count_before_they_are_finished():
 
 
 def test_a_claim_does_not_depend_on_the_number_of_finished_variants():
-    # Whatever order they finish in, an adjusted p never grows.
+    # An adjusted p-value never grows when another variant finishes.
     rng = np.random.default_rng(0)
     base = list(rng.normal(0.5, 0.01, 5))
     values = {f"v{n}": [x + rng.normal(0.01 * n, 0.008) for x in base] for n in range(5)}

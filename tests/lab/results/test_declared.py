@@ -18,7 +18,7 @@ FRACTION = Metric("token_loss", "%", 0, 1, higher=True)
 
 
 def record(home, metric, values):
-    """A study whose runs have this primary metric, with these values by variant."""
+    """Writes a study whose runs have this primary metric, with these values by variant."""
     write_study(home, {name: {"margin": 0.5} for name in values}, steps=40, groups=())
     for name, found in values.items():
         run = RunFolder(home / name)
@@ -70,7 +70,7 @@ def test_a_metric_with_an_unusual_name_follows_its_declaration(tmp_path):
     assert "my rate of nothing" in printed
     assert re.search(r"6\.53 \(5\.66–7\.00\)", printed)  # the interval ends where the range does
     assert re.search(r"1\.67 \(0–5\.66\)", printed)
-    # More is better, although `higher` beside the declarations says otherwise.
+    # Higher is better, as declared, although the field `higher` of the result says otherwise.
     assert [outcome.name for outcome in outcomes(home)] == ["a", "b"]
     assert comparison(outcomes(home)).references["b"].name == "a"
     said = repr(verdicts(home))

@@ -21,7 +21,7 @@ def test_the_best_is_first_and_unfinished_variants_are_last(tmp_path):
     variants = {"a": {"finished": False}, "b": {"mean": 0.6}, "c": {"mean": 0.9}}
     write_study(tmp_path, variants, steps=40)
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["c", "b", "a"]
-    # Colours go by the place in the study, so that they stay when the order turns.
+    # Colours follow the order in the study, so they do not change with the ranking.
     assert [outcome.order for outcome in outcomes(tmp_path)] == [2, 1, 0]
     for name in ("b", "c"):
         change(tmp_path / name, declared=entries([replace(declared("exact_match"), higher=False)]))
@@ -34,7 +34,7 @@ def test_metrics_are_ranked_separately_in_the_order_of_the_study(tmp_path):
     for name in ("some", "less"):
         retell(RunFolder(tmp_path / name), "bits_per_character", 3.0)
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["less", "some", "high", "low"]
-    # Of two of which more is better, neither stands among the other's.
+    # If higher is better for both metrics, their variants are still ranked separately.
     for name in ("some", "less"):
         change(tmp_path / name, declared=entries([Metric("bits_per_character", higher=True)]))
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["some", "less", "high", "low"]
@@ -95,13 +95,13 @@ def test_values_are_paired_with_their_seeds(tmp_path):
     values = outcome.metrics["exact_match"].values
     assert outcome.by_seed("exact_match") == {4: values[0], 9: values[1]}
     assert [lane["seed"] for lane in outcome.lost_lanes()] == [7]
-    # Seeds that diverged may stand among the others, without a value.
+    # The list of seeds may contain diverged seeds, which have no value.
     change(tmp_path / "a", seeds=[4, 7, 9])
     assert outcomes(tmp_path)[0].by_seed("exact_match") == {4: values[0], 9: values[1]}
     assert outcomes(tmp_path)[0].alive_seeds() == [4, 9]
     change(tmp_path / "a", seeds=[4, 5, 7, 9])
     assert outcomes(tmp_path)[0].by_seed("exact_match") == {}
-    # One that is not finite is kept as such, and nothing is made of it.
+    # A non-finite value is kept as None and prevents a pairing by seed.
     estimate = {"mean": None, "low": None, "high": None, "values": [0.5, None]}
     change(tmp_path / "a", seeds=[4, 9], metrics={"exact_match": estimate})
     (outcome,) = outcomes(tmp_path)
@@ -133,7 +133,7 @@ def test_problems_name_the_file_relative_to_the_study(tmp_path):
     (outcome,) = outcomes(tmp_path)
     assert outcome.result is None
     assert outcome.troubles == ("a/result.json: the field 'seeds' must be a list of integers",)
-    # Without it nothing says whose the others are.
+    # Without experiment.json, it is unknown to which run the other files belong, so they are ignored.
     run.file("experiment").unlink()
     (outcome,) = outcomes(tmp_path)
     assert (outcome.result, outcome.rows) == (None, [])

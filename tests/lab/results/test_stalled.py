@@ -1,4 +1,4 @@
-"""Lanes that were stopped before their primary metric had moved."""
+"""Tests of the warning on lanes that stopped before their primary metric changed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The terminal's table and the page's are made from the same cells, and these from result.json."""
+"""The tables of the terminal and of the page contain the same cells, which are made from result.json."""
 
 import io
 import re
@@ -21,7 +21,7 @@ def printed(folder) -> str:
 
 
 def table_of(found):
-    """The heads and the rows of a study whose variants name one metric."""
+    """Returns the heads and the rows of the table of a study whose variants have one primary metric."""
     (sheet,) = sheets(found)
     assert sheet.variants == [outcome for outcome in found if outcome.begun]
     return sheet.heads, sheet.rows
@@ -72,7 +72,7 @@ def test_older_folders_have_no_compiler_memory(tmp_path):
         run.write("result", {key: x for key, x in (run.read("result") or {}).items() if key != "memory_bytes"})
         found = outcomes(tmp_path)
         heads, rows = table_of(found)
-        # What nobody has gets no column.
+        # A number that no variant has gets no column.
         assert ("peak memory" in heads) == has
         if has:
             cells = {one.name: row[heads.index("peak memory")] for one, row in zip(found, rows, strict=True)}
@@ -150,7 +150,7 @@ def test_published_values_are_next_to_the_primary_metric(tmp_path):
 
 @pytest.fixture
 def mixed(tmp_path):
-    """Two variants told by a rate, two by bits, and one that has not finished."""
+    """Returns a study of two variants measured by a rate, two measured by bits, and one that has not finished."""
     variants = {
         "dates-softmax": {"mean": 0.9},
         "text-softmax": {"mean": 0.82},
@@ -176,7 +176,7 @@ def test_each_primary_metric_has_a_table_of_its_own(mixed):
             assert primary.text == (f"{100 * mean:.1f}%" if unit else f"{mean:#.3g}")
             assert ("%" in primary.note) == bool(unit)
     assert (text.rows[0][1].text, text.rows[0][2].text) == ("1.71", "1.70 to 1.80")
-    # Which metric it will name is not known.
+    # The primary metric of the unfinished variant is not known.
     assert (late.title, late.heads, late.rows[0][0].text) == ("not finished", ["state"], "unfinished, 10 of 40 steps")
     text = printed(mixed)
     assert re.findall("mixed: (.*?) *\n", text) == ["exact match", "bits per character", "not finished"]

@@ -1,4 +1,4 @@
-"""A line where other models than the last ones were tested."""
+"""Tests of the line that reports if other models than the last ones were tested."""
 
 import pytest
 

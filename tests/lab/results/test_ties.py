@@ -1,4 +1,4 @@
-"""Learning rates that share the best primary metric: the loss chooses, and a line says so."""
+"""If learning rates share the best primary metric, the loss decides between them, and a line reports it."""
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ RATES = [1e-6, 1e-2]
 
 
 def record(values, losses=None, taken=1e-2, metric="bleu", higher=True):
-    """A result as it is written; `values` and `losses` are lists by rate."""
+    """Returns a result as it is written to disk. `values` and `losses` are lists by learning rate."""
     by_rate = [{"learning_rate": rate, "values": column} for rate, column in zip(RATES, values, strict=True)]
     for entry, column in zip(by_rate, losses or [], strict=False):
         entry["losses"] = column
@@ -73,7 +73,7 @@ def test_the_page_reports_ties_of_older_records(tmp_path):
 
 
 class Numbers:
-    """Batches of numbers; the loss is their mean times the model's own number."""
+    """Data of two batches of numbers. The loss is the mean of a batch times the model, which is one number."""
 
     def eval_batches(self, part, limit=None):
         return [{"x": np.array([1.0, 2.0], np.float32)}, {"x": np.array([3.0, 6.0], np.float32)}]
@@ -84,7 +84,7 @@ class Numbers:
 
 def test_the_loss_of_a_lane_is_the_mean_over_batches():
     trainer = Trainer(lambda key: jax.random.normal(key), Numbers(), Train(seeds=2))
-    # By hand: the means of the batches are 1.5 and 4.5.
+    # The means of the batches are 1.5 and 4.5, so the mean over batches is 3.
     assert trainer.losses(jnp.array([1.0, 10.0]), "valid") == [3.0, 30.0]
 
 
@@ -92,7 +92,7 @@ WORDS = {"rot": "red", "grÃ¼n": "green", "blau": "blue", "gelb": "yellow", "weiÃ
 
 
 def words_of_colours(folder, **fields):
-    """A study at two learning rates on pairs of single words; the first rate learns nothing."""
+    """Returns a study with two learning rates on pairs of single words. With the first rate it learns nothing."""
     for part in ("train", "valid", "test"):
         rows = [f"{source}\t{target}\n" for source, target in WORDS.items()]
         (folder / f"{part}.tsv").write_text("".join(rows), encoding="utf-8")
@@ -116,13 +116,13 @@ def test_pairs_of_single_words_select_the_rate_that_learns(tmp_path):
     assert (found["metric"], found["learning_rate"]) == ("exact_match", 1e-2)
     assert found["metrics"]["exact_match"]["values"] == [1.0]
     assert any("primary metric: exact_match" in note for note in progress.notes)
-    # Nothing was equal, so that no loss was needed.
+    # The scores were not equal, so no loss was computed.
     assert not [note for note in progress.notes if "the learning rates" in note]
     assert "losses" not in found["by_rate"][0]
 
 
 def test_the_loss_decides_between_rates_with_equal_scores(tmp_path, monkeypatch):
-    # Every answer scores 0, as BLEU-4 of single words did.
+    # Every answer scores 0, as single words did with BLEU-4.
     monkeypatch.setattr(
         "attnlab.tasks.base.primary_metric.PrimaryMetric.measure", lambda *texts: {"chrf": 0.0, "exact_match": 0.0}
     )
@@ -131,7 +131,7 @@ def test_the_loss_decides_between_rates_with_equal_scores(tmp_path, monkeypatch)
     found = RunFolder(tmp_path / "colours" / "base").read("result")
     assert found["learning_rate"] == 1e-2
     (slow,), (quick,) = (entry["losses"] for entry in found["by_rate"])
-    # A model that learned nothing costs about the logarithm of the number of symbols, one that did next to nothing.
+    # Without learning, the loss is about the logarithm of the number of symbols. After learning, it is close to 0.
     assert slow > 2
     assert quick < 0.5
     (note,) = [note for note in progress.notes if "the learning rates" in note]
