@@ -1,4 +1,4 @@
-"""The models of a run's folder, checkpoint by checkpoint."""
+"""Tests of the models of a run folder, one per checkpoint."""
 
 import jax
 import numpy as np
@@ -11,14 +11,14 @@ from attnlab.training.checkpoints import CheckpointError, Checkpoints
 from tests.lab.unfinished import run, shapes
 from tests.small import EXPERIMENT
 
-# Of two checkpoints the mean of the last one is the model.
+# The model of the run is the mean in the last one of two checkpoints.
 MEAN = change(EXPERIMENT, **{"train.average": 1, "train.learning_rate": (1e-3, 1e-2)})
-FIRST_ALIVE = 2  # lanes are seeds, then rates; the one that is chosen is the first
+FIRST_ALIVE = 2  # lanes are ordered by seed, then by rate; the first alive one is chosen
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A run's folder, and what is loaded from it."""
+    """Returns a run folder and the run that is loaded from it."""
     folder = run(tmp_path_factory.mktemp("runs") / "small" / "base", MEAN, diverged=(0,))
     return folder, trained(folder)
 
@@ -48,7 +48,7 @@ def test_altered_checkpoint_is_reported_and_skipped(base):
 
 
 def test_a_finished_run_has_one_lane_at_every_step():
-    """Also at steps before a seed diverged."""
+    """Checks that the same lane is used at steps before a seed diverged."""
     experiment = change(EXPERIMENT, **{"train.seeds": 2, "train.learning_rate": 0.1})
     alive = np.array([True, True])
     assert lane_of(experiment, None, alive) == 0

@@ -1,4 +1,4 @@
-"""A look inside runs that nobody trained: every figure of every map, by checkpoint, and what cannot be looked at."""
+"""Tests of `inspect` on untrained runs: the statistics of every map and checkpoint, and refused runs."""
 
 import json
 import re
@@ -44,14 +44,14 @@ NAMES = ["encoder", "decoder", "cross"]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two runs of one model on one problem."""
+    """Returns the folders of two runs of one model on one problem."""
     home, experiment = tmp_path_factory.mktemp("runs") / "small", change(EXPERIMENT, model=MODEL)
     return run(home / "one", experiment), run(home / "two", experiment, seed=1)
 
 
 @pytest.fixture(scope="module")
 def found(runs):
-    # Half the squares, whose gradient is what there is: that of the real loss takes seconds to compile.
+    # The gradient of half the sum of squares is the parameters. That of the real loss takes seconds to compile.
     def loss(problem, model, batch, key):
         assert set(batch) == {"source", "target"}
         return sum((leaf**2).sum() for leaf in jax.tree.leaves(model)) / 2, {}
@@ -82,7 +82,7 @@ def test_every_map_has_its_statistics(found):
         assert layers.shape == (1, 2, rows, columns)
         assert [len(heads) for heads in seen["statistics"]] == [2]
         for weights, told in zip(layers[0], seen["statistics"][0], strict=True):
-            # The maps are written with four digits.
+            # The maps are rounded to four digits, so the tolerances are wide.
             assert told["rank"] == pytest.approx(map_statistics.effective_rank(weights), rel=1e-2)
             assert told["entropy"] == pytest.approx(map_statistics.mean(map_statistics.entropy(weights)), abs=1e-2)
             assert told["reach"] == pytest.approx(
@@ -97,7 +97,7 @@ def test_every_map_has_its_statistics(found):
 def test_largest_possible_rank_and_entropy(found):
     encoder, decoder, cross = found["attentions"].values()
     T = len(decoder["rows"])
-    # A linear map has no higher rank than it has features: elu + 1, of heads of width four.
+    # The rank of a linear map is at most its number of features: four, because elu + 1 keeps the head width.
     assert [seen["rank"] for seen in (encoder, decoder, cross)] == [4, T, min(T, 7)]
     assert [encoder["entropy"], cross["entropy"]] == pytest.approx([np.log(7)] * 2)
     assert decoder["entropy"] == pytest.approx(np.mean(np.log(np.arange(1, T + 1))))
@@ -119,7 +119,7 @@ def test_every_checkpoint_has_a_column(found):
     assert [row["step"] for row in found["training"]] == [6, 12]
     before, after = found["training"]
     for name in NAMES:
-        # The numbers of the first are half as large: scores are products of two, of inputs that were normed.
+        # Parameters of the first checkpoint are half as large. Scores are products of two projections of normalized inputs.
         assert 0 < before["scores"][name][0] < after["scores"][name][0]
         assert before["statistics"][name]["relative_entropy"][0] > after["statistics"][name]["relative_entropy"][0]
         heads = [told["rank"] for told in found["attentions"][name]["statistics"][0]]
@@ -154,7 +154,7 @@ def test_distance_from_the_maps_of_another_run(runs, found):
     assert list(told["attentions"]) == NAMES
     for seen in told["attentions"].values():
         assert np.shape(seen["heads"]) == (1, 2)
-        # The mean map is no farther than the maps are.
+        # The distance of the mean maps is at most the mean distance of the maps.
         assert 0 < seen["mean"][0] <= np.mean(seen["heads"]) + 1e-9
 
 
@@ -162,7 +162,7 @@ def test_result_is_serialisable(found):
     assert json.loads(dumps(found))["attentions"]["encoder"]["rank"] == 4
 
 
-# What cannot be looked at.
+# Tests of inputs and runs that cannot be inspected.
 
 
 def test_unseen_symbols_and_empty_inputs_are_refused(runs):
@@ -174,7 +174,7 @@ def test_unseen_symbols_and_empty_inputs_are_refused(runs):
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """Puts a run in the place of what would be loaded."""
+    """Returns a function that replaces the loaded run by a given one."""
     return lambda found: monkeypatch.setattr("attnlab.lab.trained.inspect.trained", lambda folder, step=None: found)
 
 
@@ -240,12 +240,12 @@ def test_layers_with_different_numbers_of_heads_are_noted():
         assert _repeated(config) == []
 
 
-# One example.
+# Tests of the inputs and axes of one example.
 
 
 def test_a_language_model_reads_itself():
     problem, config = Recall(vocabulary=4, pairs=2).load(), Language(width=4, heads=1, layers=1)
-    # The next token is the same again.
+    # The model predicts the token that it reads.
     model = Partial(lambda tokens, keep, key: jax.nn.one_hot(tokens, problem.shape.vocabulary))
     found = forced(Trained(change(EXPERIMENT, model=config), problem, model), "k0 v1 k1")
     assert found.axes == {"decoder": (["k0", "v1", "k1"], ["k0", "v1", "k1"])}
@@ -260,7 +260,7 @@ def test_only_the_last_block_of_a_prompt_is_inspected():
     config = Language(width=4, heads=1, layers=1)
     model = config.create(jax.random.key(0), problem.shape)
     found = forced(Trained(change(EXPERIMENT, model=config), problem, model), "abcdef")
-    # A block holds its last four.
+    # The block contains the last four symbols of the prompt.
     assert found.axes == {"decoder": (list("cdef"), list("cdef"))}
     np.testing.assert_array_equal(found.inputs[0], problem.encode_prompt("cdef")["source"][0])
     assert set(found.answer) <= set("abcdefgh")

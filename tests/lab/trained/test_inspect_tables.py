@@ -1,4 +1,4 @@
-"""What is found inside a run as tables: every number in its place, and none that is not there."""
+"""Tests that the tables of `inspect` contain every number in its place, and no missing ones."""
 
 import io
 
@@ -92,7 +92,7 @@ def test_the_distance_from_another_run():
     (grid,) = distance(FOUND)
     assert grid.title == "distance from the maps of small/two"
     assert grid.heads == ["", "layer", "mean of\nheads", "head\n1", "head\n2"]
-    # An attention of fewer heads than another has fewer numbers.
+    # An attention with fewer heads than another has empty cells.
     assert grid.rows == [["encoder", "1", "0.100", "0.200", "0.300"], ["cross", "1", "0.400", "0.500", ""]]
     assert grid.notes[-1] == "decoder is not compared: layers × heads are none here and 1 × 2 in the other run"
 

@@ -1,4 +1,4 @@
-"""Which checkpoint a run is read back from, and that it is said where it is not the one asked for."""
+"""Tests which checkpoint of a run is loaded, and that a skipped checkpoint is reported."""
 
 import hashlib
 import json
@@ -32,18 +32,18 @@ def test_skipped_checkpoint_is_reported(tmp_path, capsys):
 
 
 def test_an_older_run_without_source_marks_is_evaluated_as_trained(tmp_path):
-    """Its files do not name the field, which came later: its sources had no marks."""
+    """Checks a run made before the field existed, whose files do not name it and whose sources had no marks."""
     experiment = change(EXPERIMENT, **{"task.source_marks": "none"})
     problem = experiment.task.load()
     run = unfinished.run(tmp_path / "base", experiment, problem=problem)
     assert "source_marks" not in (RunFolder(run).read("vocabulary") or {})
     written = RunFolder(run).read("experiment") or {}
     assert written["experiment"]["task"]["fields"].pop("source_marks") == "none"
-    # What the folder says of the run is sealed with it.
+    # The files are written anew, because their checksums depend on the experiment.
     for name, content in (("experiment", written), ("vocabulary", problem.vocabulary)):
         (run / f"{name}.json").unlink()
         RunFolder(run).write(name, content)
-    # Checkpoints have the identity of the configuration as it was written then: the sha256 of its text.
+    # The identity of the checkpoints is the sha256 of the older text of the configuration.
     text = re.sub(r"(\d)\.0\b", r"\1", json.dumps(written["experiment"], sort_keys=True, separators=(",", ":")))
     for step in ("6", "12"):
         held = manifest.read(run / "checkpoints" / step)

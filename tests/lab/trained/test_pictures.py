@@ -10,7 +10,7 @@ from attnlab.tasks.base.task import TaskData
 
 
 class Drawn:
-    """Numbers, whose answers are drawn."""
+    """Data of numbers whose answers are drawn as pictures."""
 
     def eval_batches(self, part, limit=None):
         assert part == "test"
@@ -34,7 +34,7 @@ def test_pictures_are_stored_and_read_again(tmp_path):
 
 
 def test_user_matplotlib_settings_do_not_change_pictures():
-    """With a setting that asks for a program which may not be there, and with other colours."""
+    """Checks this with a setting that needs LaTeX, which may not be installed, and with other colours."""
 
     class Squares(Drawn):
         def pictures(self, batch, answer):

@@ -1,4 +1,4 @@
-"""One input through a model, its weights as they were drawn: the answers, the map, and how both are shown."""
+"""Tests of `sample` with models at their initial weights: the answers, the map, and how both are shown."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ TRANSFORMER = run()
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Puts a run in the place of what would be loaded."""
+    """Returns a function that replaces the loaded run by a given one."""
 
     def trained(run):
         for room in ("sample", "translate"):
@@ -110,14 +110,14 @@ def test_text_is_continued_block_by_block(trained):
     found = sample("run", "abcdefg", DecodingOptions(length=13, beam=1))
     assert found["notes"][1:] == ["the model reads only the last 4 of the 7 symbols, half of its block of 8"]
     assert len(found["answer"]) == 13
-    # Each block is what the end of the text before it is gone on with.
+    # Each block continues the end of the text before it.
     text = "abcdefg"
     while len(text) < 20:
         text += sample("run", text[-4:], DecodingOptions(beam=1))["answer"]
     assert text[7:20] == found["answer"]
     assert sample("run", "abc")["notes"][1:] == []
     for asked in (DecodingOptions(), DecodingOptions(top_k=3, seed=1)):
-        # The first block is what is told where no length is asked for.
+        # Without a length, the answer is the first block.
         short, long = (sample("run", "abc", one)["answer"] for one in (asked, replace(asked, length=20)))
         assert long.startswith(short)
         assert len(long) == 20

@@ -1,4 +1,4 @@
-"""A trained run examined on other files: on its own test it comes to its own result, for every kind of task."""
+"""Tests of `score` on other files. For every kind of task, its scores on the test file of a run equal its result."""
 
 import json
 import random
@@ -34,7 +34,7 @@ def named(folder, ending=""):
 
 
 def lines(folder, ending, line):
-    """A file for each part, of lines that a function draws."""
+    """Writes a file for each part, with lines that a function draws, and returns the paths by part."""
     draw = random.Random(0)
     for part, path in named(folder, ending).items():
         Path(path).write_text("".join(line(draw) + "\n" for _ in range(SIZES[part])))
@@ -51,7 +51,7 @@ def pairs(folder):
         return f"{one}\t{one[::-1]}"
 
     files = lines(folder, ".tsv", line)
-    # The last source has a second target.
+    # The last source gets a second target.
     with Path(files["test"]).open("a") as file:
         file.write(f"{Path(files['test']).read_text().split()[-2]}\tb\n")
     return Parallel(**files, metric="exact_match"), Transformer(**SMALL), files["test"]
@@ -115,7 +115,7 @@ def scenes(folder):
 
 
 def graph(path, nodes=60, features=12, labels=None, seed=0, **others):
-    """A graph file: every node joined to the next, its features those of its class."""
+    """Writes a graph file and returns its path. Each node is linked to the next one and has features of its class."""
     draw = np.random.default_rng(seed)
     kinds = draw.integers(3, size=nodes) if labels is None else labels
     columns = (np.maximum(kinds, 0) * (features // 3) + draw.integers(features // 3, size=nodes)).astype(np.int32)
@@ -149,7 +149,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The run of a kind, trained once for all tests, and its test file."""
+    """Returns a function for the run of a kind of task and its test file. Each run is trained once for all tests."""
     made = {}
 
     def of(kind):
@@ -277,7 +277,7 @@ def test_another_graph_of_other_nodes_is_answered_with_the_labels_that_it_has(tr
     np.savez(tmp_path / "bare.npz", **bare)
     (alone,) = score(folder, [str(tmp_path / "bare.npz")])
     assert alone.metrics == {}
-    # What it is labelled as changes no answer.
+    # The labels do not change the answers.
     assert [row.answer for row in alone.rows[0]] == [row.answer for row in found.rows[0]]
 
 
@@ -323,7 +323,7 @@ def test_unscorable_lines_are_named_and_exit_with_3(name, trained, tmp_path, cap
     (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataError, match=said):
         score(folder, [str(tmp_path / file)])
-    # Nothing is answered where one of several files is bad.
+    # If one of several files is invalid, nothing is answered.
     out = tmp_path / "out.tsv"
     assert main(["score", str(folder), good, str(tmp_path / file), "--out", str(out)]) == 3
     assert capsys.readouterr().err.count("\n") == 1
@@ -386,7 +386,7 @@ def test_unknown_symbols_are_left_out_and_their_lines_reported(trained, tmp_path
         "1 of 3 examples have source symbols that do not occur in training and are left out: line 2",
         "1 of 3 examples have target symbols that do not occur in training: line 3",
     ]
-    # The line without the symbol is the first line again, and an answer of one never seen is never right.
+    # Without its unknown symbol, line 2 equals line 1. An expected answer with an unknown symbol is never correct.
     assert found.rows[0][1].answer == found.rows[0][0].answer
     assert found.rows[0][2].expected == "bż"
 

@@ -1,4 +1,4 @@
-"""Where a model looks on a few examples of its test, its weights as they were drawn."""
+"""Tests of the attention maps of a few test examples, for models at their initial weights."""
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +48,7 @@ def test_class_token_is_the_first_row(task, model, text, names, pool):
     for example in maps(config, drawn, problem)["examples"]:
         assert example["source"][: len(first) + 1] == [*first, example["source"][len(first)]]
         assert "[class]" not in example["source"][len(first) :]
-        # Whole rows: nothing that is read is left out, the last word neither.
+        # Rows sum to 1, so the map contains everything the model reads, including the last word.
         np.testing.assert_allclose(np.sum(example["layers"], axis=-1), 1, atol=1e-3)
         assert np.shape(example["layers"])[-1] == len(example["source"])
     found = Trained(change(EXPERIMENT, model=config), problem, drawn)
@@ -79,7 +79,7 @@ def test_decoder_maps_of_the_first_examples():
     assert (found["kind"], len(found["examples"])) == ("decoder", 3)
     for row, example in enumerate(found["examples"]):
         tokens = problem.eval_batches("test")[0]["tokens"][row]
-        # Cut where it is too long to be drawn, which changes nothing of what stands before.
+        # A long map is truncated, which does not change the remaining part.
         whole = attention_maps(model, jnp.asarray(tokens), jnp.ones(len(tokens), bool))["decoder"]
         assert example["source"] == example["target"]
         assert np.shape(example["layers"]) == (1, 2, 128, 128)
@@ -88,7 +88,10 @@ def test_decoder_maps_of_the_first_examples():
 
 
 def test_graph_maps_of_nodes_and_neighbours():
-    """Rows of a node whose neighbours are all drawn sum to 1; no edge, no weight; GCN's fixed weights are no map."""
+    """Checks that the row of a node with all neighbours drawn sums to 1, and that only edges have weights.
+
+    A GCN has fixed weights and therefore no map.
+    """
     problem, config = Nodes(each=5, valid_examples=20, test_examples=20).load(), Gat(width=4, heads=2)
     found = maps(config, config.create(jax.random.key(0), problem.shape), problem)
     assert found["kind"] == "graph"
@@ -111,7 +114,7 @@ def test_graph_maps_of_nodes_and_neighbours():
 
 @pytest.mark.parametrize("sure", [0.0, 2.0])
 def test_detection_maps_of_queries_and_positions(sure, monkeypatch):
-    """Also of an image whose sides no halving divides; those that are sure are named by what they found."""
+    """Checks maps of an image whose sides are not divisible by 4, and that confident queries are named by their class."""
     monkeypatch.setattr("attnlab.tasks.vision.box_display.SURE", sure)
     problem = Discs(train_examples=4, valid_examples=2, test_examples=4, rows=18, columns=25).load()
     config = Detr(width=8, heads=2, layers=2, queries=6, channels=4, stages=2)
@@ -121,7 +124,7 @@ def test_detection_maps_of_queries_and_positions(sure, monkeypatch):
     batch = problem.eval_batches("test", 8)[0]
     labels = jax.jit(problem.answer)(model, batch)["label"]
     for row, example in enumerate(found["examples"]):
-        # Five rows of seven places: 18 and 25 halved twice.
+        # 18 and 25 pixels, halved twice and rounded up, give five rows of seven positions.
         assert example["source"] == [f"{y},{x}" for y in range(1, 6) for x in range(1, 8)]
         named = [f"{n} {problem.classes[label]}" for n, label in enumerate(np.asarray(labels[row]), start=1)]
         assert example["target"] == (named if sure == 0 else list("123456"))

@@ -1,4 +1,4 @@
-"""Lines in, lines out: whatever a line holds, it is answered by one line and changes no other."""
+"""Tests that `translate` answers each line with one line, which does not depend on the other lines."""
 
 import io
 import os
@@ -23,7 +23,7 @@ from tests.small import TASK
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Puts a run in the place of what would be loaded."""
+    """Returns a function that replaces the loaded run by a given one."""
 
     def trained(run):
         monkeypatch.setattr("attnlab.lab.trained.translate.trained", lambda folder, step, data: run)
@@ -33,14 +33,14 @@ def trained(monkeypatch):
 
 
 def through(content, **options):
-    """The lines that come out, what is told, and the code."""
+    """Returns the output text, the messages and the exit code."""
     sink, told = io.BytesIO(), []
     code = stream(Translator("run", **options), io.BytesIO(content), sink, told.append)
     assert re.fullmatch(r"\d+ lines?, \d+ refused.*, \d+\.\d s", told[-1])
     return sink.getvalue().decode(), told[:-1], code
 
 
-# A mark of byte order, CRLF, empty and blank, unknown, no UTF-8, too long, no end.
+# A byte order mark, CRLF, an empty and a blank line, an unknown symbol, invalid UTF-8, a long line, no line end.
 LINES = b"\xef\xbb\xbf1 2\r\n3\n\n \t \r\n4 x 4\n1 \xff\n0 1 2 3 4 0 1 2 3\n2 2"
 
 
@@ -70,7 +70,7 @@ def test_lines_are_cut_and_symbols_left_out_as_asked(trained):
 
 def test_summary_counts_all_lines(trained):
     told = []
-    # An answer has eight tokens, its end among them; a source without marks has as many.
+    # An answer has at most eight tokens, including its end. A source without marks may have eight symbols.
     trained(parrot(replace(TASK, source_marks="none").load()))
     stream(Translator("run"), io.BytesIO(b"1\n0 1 2 3 4 0 1 2\n"), io.BytesIO(), told.append)
     assert told[0].startswith("2 lines, 0 refused, 1 with an answer cut off at 8 tokens, ")
