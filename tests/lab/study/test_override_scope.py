@@ -12,7 +12,7 @@ VARIED = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Lin
 
 
 def notes(study, *given):
-    """What is said of attentions, not of variants that were chosen."""
+    """Returns the notes on attentions, without those on selected variants."""
     return [note for note in apply(study, given).notes if " selects " not in note]
 
 
@@ -39,7 +39,7 @@ def test_varied_fields_without_effect_are_reported():
     assert notes(VARIED, *given[:2]) == []
     (told,) = notes(VARIED, *given)
     assert told == f"with {' '.join(given)}, the varied model.mechanism has no effect in softmax, linear"
-    # Where it does not vary, nothing is lost.
+    # If the study does not vary the field, nothing is reported.
     assert notes(Study(EXPERIMENT), *given) == []
 
 

@@ -48,7 +48,7 @@ def test_values_of_every_field_type(toy):
     @dataclass(frozen=True)
     class Loose:
         size: Any = 3
-        later: Unresolved = 0.5  # noqa: F821 (that it cannot be resolved is the case)
+        later: Unresolved = 0.5  # noqa: F821 (the test needs an annotation that cannot be resolved)
 
     study = Study(replace(toy.base, model=Loose()))
     assert apply(study, ["model.size=4", "model.later=1"]).base.model == Loose(4, 1.0)
@@ -69,7 +69,7 @@ def test_names_select_registered_values(toy):
     assert experiment.model.position == toy.Rotary()
     assert experiment.model.cross == toy.Linear()
     assert apply(picked, ["model.cross=none"]).variants()["linear"].model.cross is None
-    # "none" is a position of its own here, not the absence of one.
+    # Here, "none" is the name of a position, and not None.
     assert apply(picked, ["model.position=none"]).base.model.position == toy.tables["POSITIONS"]["none"]
 
 
@@ -93,11 +93,11 @@ def test_quick_yields_to_overrides(toy):
     study, given = replace(toy.study, quick=None), ["train.steps=50", "train.warmup=20", "train.seeds=5"]
     assert apply(study, given).preview == {"train.average": 0}
     assert apply(study, given[:2]).preview == {"train.seeds": 2, "train.average": 0}
-    # What a preview could not do is no matter where none is asked for.
+    # Values that a preview could not use are accepted if no preview is requested.
     assert apply(study, ["train.save_every=25", "train.average=2"]).base.train.average == 2
     assert apply(toy.study, ["train.save_every=25", "train.average=2"]).base.train.average == 2
     study = replace(toy.study, quick={"task.languages": ("en",)})
-    # Another task has no such field to shorten.
+    # The other task has no field `languages`, so the preview does not set it.
     assert apply(study, ["task=sort"]).quick == {}
 
 
@@ -215,7 +215,7 @@ def test_the_matched_quantity_is_that_of_the_study(toy):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_overrides_are_applied_together(turned):
-    """Also where variants were made for what the base had: none of them is built with the other's value."""
+    """Checks that overrides apply together if the variants suit only the base: none is built with one of them alone."""
     model = Transformer(width=16, heads=2, layers=1, position=XPos())
     study = Study(
         change(EXPERIMENT, model=model),

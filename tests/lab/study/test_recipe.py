@@ -1,4 +1,4 @@
-"""A task or a model on the command line that takes the place of a file's, over the shipped experiment files."""
+"""Tests of the shipped experiment files with another task or model from the command line."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,14 +27,14 @@ def resolved(file, *given):
 def test_a_recipe_has_the_set_fields_and_training_fields_of_user_files():
     old = Multi30k(source="en", target="de", units=Bpe(size=500))
     found = inherit(old, Parallel())
-    # Multi30k's own defaults, which are not those of pairs of your own.
+    # The kept values are defaults of Multi30k, which differ from those of Parallel.
     assert found.config == Parallel(units=Bpe(size=500), joint=True, smoothing=0.1, buckets=10)
     assert found.kept == ("units", "joint", "smoothing", "buckets")
     assert found.lost == ("source", "target")
     assert described(found.config, found.kept[:2]) == "units=bpe units.size=500 joint=true"
     assert inherit(old, Parallel(), frozenset({"units", "source"})).lost == ("target",)
     assert inherit(Cells(), Boxes()).config == Boxes(flip=True)
-    # A public task has defaults of its own.
+    # A public task uses its own defaults.
     assert inherit(TASKS["trec"], TASKS["sst2"]).config == TASKS["sst2"]
 
 
@@ -116,7 +116,7 @@ def test_the_requested_model_is_trained():
     assert model == MODELS["bahdanau"]
     (model,) = {each.model for each in resolved("g2p", "model=bahdanau").variants().values()}
     assert model == replace(MODELS["bahdanau"], width=128, layers=3, dropout=0.2)
-    # In the model of the file's own kind its attentions are still compared.
+    # A model of the same class as in the file still compares the attentions of the file.
     assert len({each.model for each in resolved("dates", "model=transformer").variants().values()}) == 2
 
 
@@ -126,9 +126,9 @@ def test_a_field_that_is_varied_is_set_in_every_variant():
     assert {each.train.steps for each in found.variants().values()} == {1234}
     assert list(found.variants()) == list(load_study(EXPERIMENTS / "vit_vs_cnn.py").variants())
     assert found.base.train.steps == 1234
-    # What was published and its bands are of other steps.
+    # Published numbers and bands are dropped, because they are for another number of steps.
     assert resolved("vit_vs_cnn", "train.steps=1234").bands == {}
-    # Of a value that some have, these are kept.
+    # If some variants have the given value, only these are kept.
     chosen = resolved("vit_vs_cnn", *given, "train.steps=1500")
     assert list(chosen.variants()) == ["vit-tenth", "cnn-tenth", "mlp-tenth"]
     assert chosen.notes[-1] == "train.steps=1500 selects 3 of 9 variants: vit-tenth, cnn-tenth, mlp-tenth"
@@ -152,7 +152,7 @@ def test_every_shipped_file_takes_a_variant_by_name_and_a_field_for_all(path):
     study = load_study(path)
     for name, experiment in list(study.variants().items())[-3:]:
         assert apply(study, [f"variant={name}"]).variants() == {name: experiment}
-    # A preview is not told that its learning rate never comes to itself.
+    # A preview has no warning that the learning rate does not reach its peak.
     assert warmups(study.variants(quick=True)) == []
     found = apply(study, ["train.seeds=7", "train.steps=4321"])
     assert {(each.train.seeds, each.train.steps) for each in found.variants().values()} == {(7, 4321)}

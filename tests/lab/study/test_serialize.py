@@ -62,7 +62,7 @@ def test_missing_fields_have_their_default(toy):
 
 
 def test_fields_missing_in_older_configurations_have_their_earlier_value(toy, monkeypatch):
-    """A field that came later, with another default than what was done before, is read back as it was then."""
+    """Checks that a field added later is read from an older configuration with the value that applied then."""
     older = write(toy.base)
     del older["model"]["fields"]["norm"], older["train"]["clip"]
     text = json.dumps(older, sort_keys=True, separators=(",", ":"))
@@ -70,11 +70,11 @@ def test_fields_missing_in_older_configurations_have_their_earlier_value(toy, mo
     assert toy.base.model.norm == "layer"
     monkeypatch.setattr(toy.Net, "missing_values", {"norm": "rms"}, raising=False)
     assert read(older) == change(toy.base, **{"model.norm": "rms"})
-    # What is written wins, and a name alone is the registered value itself.
+    # A written value takes precedence. A name without fields is the registered value.
     assert read(write(toy.base)) == toy.base
     assert read({"registry": "MODELS", "name": "net"}, toy.Net).norm == "layer"
     assert difference(completed(older), write(toy.base)) == [("model.norm", "rms", "layer")]
-    # Its checkpoints still have its identity: that of the text.
+    # Checkpoints of the older configuration keep their identity, which is the hash of its text.
     assert identity(older) == named != identity(read(older))
     assert completed({"no": "experiment"}) == {"no": "experiment"}
 

@@ -1,4 +1,4 @@
-"""Experiment files that import the modules beside them."""
+"""Tests of experiment files that import modules from their own folder."""
 
 import importlib
 import sys
@@ -98,7 +98,7 @@ def test_standard_modules_and_attnlab_are_not_shadowed(folder):
     (folder / "attnlab.py").write_text("raise RuntimeError('not this one')")
     (folder / "study.py").write_text("import queue\nimport attnlab\n" + STUDY)
     load_study(folder / "study.py")
-    # Nor is what the file does not import.
+    # A module that the file does not import is not shadowed either.
     (folder / "rich.py").write_text("raise RuntimeError('not this one')")
     assert importlib.import_module("rich").__file__ != str(folder / "rich.py")
 

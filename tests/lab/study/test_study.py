@@ -11,7 +11,7 @@ from attnlab.lab.study.variation import Variation, over
 
 
 def test_change_applies_all_fields_together(toy):
-    # 96 with 4 heads and 64 with 6 are both passing states; only one of them is legal.
+    # If fields changed one by one, 64 with 6 heads would be an intermediate state, which is invalid.
     assert change(toy.base, **{"model.heads": 6, "model.width": 96}).model.width == 96
     with pytest.raises(ValueError, match=r"^model.heads=3 must divide model.width=100$"):
         change(toy.base, **{"model.width": 100, "model.heads": 3})

@@ -1,4 +1,4 @@
-"""Code of one's own: what it says tells runs apart, and how it is laid out does not."""
+"""The digest of user code depends on what the code computes, but not on its layout."""
 
 import importlib
 import sys
@@ -47,7 +47,7 @@ class Mine:
 
 @pytest.fixture
 def digest(tmp_path, monkeypatch):
-    """The digest of `Mine` as a text has it, which is run from a file."""
+    """Returns a function that writes a source text to a file, runs it, and returns the digest of its `Mine`."""
 
     def of(source):
         name = f"own_{len(list(tmp_path.iterdir()))}"
@@ -223,7 +223,7 @@ def test_global_values_and_decorators_are_included(digest, before, after):
 
 @pytest.fixture
 def beside(digest, tmp_path_factory, monkeypatch):
-    """The digest of code that uses a module beside it, or one that is installed, of this text."""
+    """Returns a function for the digest of code that imports a helper module, next to it or installed."""
 
     def of(source, helper, installed=False):
         place = tmp_path_factory.mktemp("place") / ("site-packages" if installed else "code")

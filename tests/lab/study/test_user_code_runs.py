@@ -1,4 +1,4 @@
-"""Runs of code of one's own, asked from a shell: `--code FILE` defines it again."""
+"""Runs of user code on the command line, where `--code FILE` defines the code again."""
 
 import io
 import sys
@@ -35,7 +35,7 @@ attnlab.MECHANISMS["mine"] = Mine()
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A run of a mechanism that only `own.py`, beside it, knows; the working directory is that of both."""
+    """Returns the folder of a run whose mechanism only `own.py` defines. Both are in the working directory."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     tables = dict(attnlab.MECHANISMS)
@@ -83,7 +83,7 @@ def test_changed_code_is_reported(folder, capsys):
 
 
 def test_parity_bench_and_list_know_user_mechanisms(folder, monkeypatch, capsys):
-    """`parity`, `bench` and `list` run the file, too."""
+    """Checks that `parity`, `bench` and `list` also run the file."""
     assert main(["parity", "mine"]) == 2
     assert "mechanism='mine' is not known" in capsys.readouterr().err
     asked = {}

@@ -52,7 +52,7 @@ def test_variations_are_chained():
 
 
 def test_names_that_would_be_one_folder_are_refused():
-    # "a-b-c" twice: as a dict, the second would take the place of the first.
+    # The name "a-b-c" occurs twice. In a dict, the second would replace the first.
     with pytest.raises(ValueError, match=r"^vary: the name 'a-b-c' is given twice$"):
         product(over("model.heads", **{"a": 2, "a-b": 4}), over("model.width", **{"b-c": 8, "c": 16}))
     with pytest.raises(

@@ -25,7 +25,7 @@ def only(study):
 
 def test_a_varied_field_keeps_the_variants_with_that_value(toy):
     kept = apply(toy.study, ["model.mechanism=linear"])
-    # The study's own linear, under its own name.
+    # The variant keeps the value and the name that it has in the study.
     assert {name: each.model.mechanism for name, each in kept.variants().items()} == {"linear": toy.Linear(block=32)}
 
 
@@ -56,7 +56,7 @@ def test_a_variant_is_chosen_by_the_name_that_other_overrides_give_it(toy):
     both = product(toy.study.vary, over("model.width", a=64, b=128))
     study = Study(toy.base, both)
     assert list(apply(study, [*put, "variant=b-softmax-blocks"]).variants()) == ["b-softmax-blocks"]
-    # By the study's own name, too, of which it takes the new one.
+    # The name in the study selects it as well, and the variant then has its new name.
     assert list(apply(study, [*put, "variant=linear-a"]).variants()) == ["linear-a-softmax-blocks"]
     with pytest.raises(ValueError, match=r"^variant='linear-c' is not known; nearest: 'linear-b'; known: a-softmax"):
         apply(study, [*put, "variant=linear-c"])
@@ -69,7 +69,7 @@ def test_an_unknown_value_suggests_variant_selection(toy):
         ValueError, match=r"'series' is not known; .*; variant=series selects the variant of that name$"
     ):
         apply(study, ["model.mechanism=series"])
-    # The name of a variant, whose value is another: which is meant is not known.
+    # The given value is the name of a variant with another value, so the override is ambiguous.
     named = toy.vary("model.mechanism", linear=toy.Softmax(), other=toy.Softmax(block=3))
     words = "no variant has model.mechanism=linear; variant=linear selects the variant of that name"
     with pytest.raises(ValueError, match=f"^{words}$"):
@@ -93,13 +93,13 @@ def test_the_selection_of_variants_is_reported(toy):
         "no variant has model.mechanism=softmax-blocks, so it is set in all 3 variants",
         "a, b, c are now one variant, softmax-blocks",
     )
-    # Nothing is left out, and nothing is said.
+    # No variant is left out, so nothing is reported.
     assert apply(study, ["model.mechanism.score=cosine", "model.width=128"]).notes == ()
     assert apply(toy.vary("model.mechanism", a=toy.Linear()), ["model.mechanism=linear"]).notes == ()
 
 
 def test_a_new_value_of_a_varied_field_is_set():
-    """A model that a variant brings may have none; what else varies stays, under the name it had."""
+    """Checks that models without the field are left out, and that other varied fields stay, under their names."""
     study = apply(load_study(EXPERIMENTS / "cora.py"), ["model.mechanism=performer"])
     assert {name: type(each.model).__name__ for name, each in study.variants().items()} == {"performer": "Gat"}
     assert study.notes == (
@@ -192,7 +192,7 @@ def test_another_task_keeps_what_the_study_set():
     assert found.base.task.longest == 256
     found = apply(study, ["task=text", "task.longest=128"])
     assert (found.notes, found.base.task.longest) == ((), 128)
-    # Nor is anything told of what nobody set.
+    # Fields that the study did not set are not reported.
     assert apply(load_study(EXPERIMENTS / "bert.py"), ["task=sst2"]).notes == ()
 
 
@@ -200,9 +200,9 @@ def test_a_variant_can_be_selected_if_the_base_model_is_invalid():
     study = load_study(EXPERIMENTS / "long_range.py")
     found = apply(study, ["variant=recall-linear"])
     assert found.variants() == {"recall-linear": study.variants()["recall-linear"]}
-    # The base takes all of what was chosen, and so it can be built.
+    # The base takes all values of the selected variant, so it can be built.
     assert found.base == study.variants()["recall-linear"]
-    # What the base cannot be for another reason is refused in the words that name what was asked.
+    # If the base is invalid for another reason, the error names the requested values.
     with pytest.raises(ValueError, match=r"^model.heads=5 must divide model.width=96$"):
         apply(Study(EXPERIMENT, over("model.width", narrow=64, wide=96)), ["model.width=96", "model.heads=5"])
 
@@ -222,7 +222,7 @@ def test_varied_numbers_are_selected(toy):
 
 
 def test_the_base_follows_the_variant_that_is_kept(toy):
-    # The base's own width, 64, has no 6 heads; but nobody asked for 64.
+    # 6 heads do not divide the width of the base, 64, but the selected variant has width 96.
     study = toy.vary("model.width", narrow=64, wide=96)
     assert only(apply(study, ["model.width=96", "model.heads=6"])).model.heads == 6
 
@@ -238,7 +238,7 @@ def test_an_override_below_a_varied_field_reaches_every_variant_that_has_it(toy)
 
 def test_an_override_below_a_varied_field_reaches_what_variants_are_made_equal_to():
     study = load_study(EXPERIMENTS / "vit_vs_cnn.py")
-    # Images of 15 pixels a side have no patches of 4, the base's own.
+    # Patches of 4 pixels, the value of the base, do not fit images of 15 × 15 pixels.
     for chosen in ([], ["model=vit"]):
         found = apply(study, [*chosen, "model.patch=5"])
         assert found.base.model == replace(study.base.model, patch=5) == found.variants()["vit-all"].model
@@ -247,7 +247,7 @@ def test_an_override_below_a_varied_field_reaches_what_variants_are_made_equal_t
     assert found.base.model.patch == 5
     assert found.variants()["cnn-all"] == study.variants()["cnn-all"]
     assert found.notes[-1] == "model.patch=5 changes no variant, only the base that they are matched to"
-    # What is made equal to nothing has nothing to reach.
+    # Without a match, no variant has the field.
     with pytest.raises(ValueError, match=r"model.patch: no variant has a field 'patch'"):
         apply(study, ["match=none", "model=cnn", "model.patch=5"])
 
