@@ -1,4 +1,4 @@
-"""The table of answers: what a cell holds survives, and the table of a run stays within its bound."""
+"""Tests that the table of answers preserves the text of its cells and stays within its size limit."""
 
 import csv
 

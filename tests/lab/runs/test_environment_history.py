@@ -1,4 +1,4 @@
-"""What a run says of versions and machine where it went on with others."""
+"""Tests of the record of versions and machine of a run that continued with others."""
 
 from attnlab.lab.runs.environment_history import changed_at, changes_in_words, continued
 

@@ -1,4 +1,4 @@
-"""What a crash may leave behind, what is refused, and what may never be written."""
+"""Tests of run folders after a crash, of refused files, and of values that must never be written."""
 
 import getpass
 import json
@@ -126,7 +126,7 @@ def test_every_flipped_bit_is_detected_and_the_file_named(folder, name):
     folder.write("experiment", EXPERIMENT)
     folder.write(name, {"experiment": EXPERIMENT, "environment": {"jax": "0"}, "result": RESULT, "maps": MAPS}[name])
     whole = folder.file(name).read_bytes()
-    for at in range(len(whole) - 1):  # its line end says nothing
+    for at in range(len(whole) - 1):  # the line end at the end of the file has no content
         folder.file(name).write_bytes(flipped(whole, at))
         with pytest.raises(FolderError, match=rf"{name}\.json: "):
             folder.read(name)

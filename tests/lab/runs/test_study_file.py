@@ -1,4 +1,4 @@
-"""What a study says of its variants, beside their folders."""
+"""Tests of `study.json`, the file of a study next to the folders of its variants."""
 
 import re
 from dataclasses import replace
@@ -24,7 +24,7 @@ STUDY = Study(
 
 
 def part(*names):
-    """The study of some of its variants, as an override of what it varies leaves it."""
+    """Returns the study with some of its variants, as after an override of the varied field."""
     left = STUDY.keeping(replace(THREE, variants={name: THREE.variants[name] for name in names}))
     told = {field: {n: x for n, x in getattr(STUDY, field).items() if n in names} for field in ("published", "bands")}
     return replace(left, **told)
@@ -49,7 +49,7 @@ def test_a_run_of_some_variants_keeps_the_order_of_all(tmp_path):
         write_study_file(tmp_path, study)
         assert order(tmp_path) == ["softmax", "linear", "delta"]
     assert read_study_file(tmp_path)["linear"]["published"] == 0.9
-    # The same variants in another order are another order.
+    # If a study lists all variants in another order, that order is used.
     turned = replace(THREE, variants={name: THREE.variants[name] for name in ("delta", "softmax", "linear")})
     write_study_file(tmp_path, replace(STUDY, vary=turned))
     assert order(tmp_path) == ["delta", "softmax", "linear"]
@@ -88,7 +88,7 @@ def test_a_missing_variant_keeps_its_place_and_is_not_replaced_as_reference(tmp_
     said = comparison(list(found.values()))
     assert not said.verdicts
     assert said.silent == "it has not finished"
-    # Nor where its folder has lost what says whose it is.
+    # It is not replaced either if its folder lacks experiment.json.
     write_run(tmp_path / "softmax", "softmax", steps=20, groups=())
     assert comparison(outcomes(tmp_path)).verdicts
     (tmp_path / "softmax" / "experiment.json").unlink()
@@ -160,5 +160,5 @@ def test_variants_with_other_source_marks_have_the_same_evaluation(tmp_path):
     told = read_study_file(tmp_path)
     assert list(told) == list(marks)
     assert all(told[name]["comparable_part"] == told["end"]["comparable_part"] for name in marks)
-    # Of other sequences they would not be.
+    # With other sequences, the evaluation differs.
     assert comparable_part(replace(EXPERIMENT.task, longest=7)) != told["end"]["comparable_part"]

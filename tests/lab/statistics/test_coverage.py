@@ -1,4 +1,4 @@
-"""Counted over simulated studies: intervals cover, alike variants are rarely told apart, power is as computed."""
+"""Simulated studies: intervals cover, equal variants rarely differ significantly, and power is as computed."""
 
 import math
 
@@ -8,7 +8,7 @@ from attnlab.lab.statistics import power
 from tests.lab import coverage
 from tests.lab.coverage import ALIKE, LEARN, NAMES, PROFILES, SEEDS, STUDIES, TUNED
 
-# Three standard errors of a share of 5% of 2,000 are 1.5%; 5.9% is nearly two.
+# The standard error of a share of 5% in 2,000 studies is .5%. 5.9% is nearly two of them above 5%.
 RARE = 0.059 * STUDIES
 cases = pytest.mark.parametrize(("name", "seeds"), [(name, seeds) for name in NAMES for seeds in SEEDS])
 

@@ -1,4 +1,4 @@
-"""The learning rate that is chosen, and what that does to an interval."""
+"""Tests of the chosen learning rate, and of its effect on an interval."""
 
 import math
 
@@ -20,7 +20,7 @@ from attnlab.lab.statistics import Choice, choose, compare, interval, leaders, l
         ([[0.9, None], [0.8, 0.95]], True, Choice(0, (0,))),  # the better one diverged once
         ([[0.9, math.nan], [None, 0.95]], True, Choice(1, (0, 1))),
         ([[None, math.inf], [None, None]], True, Choice(0, (0, 1))),
-        # Differences that are all of one example say no more than one seed would.
+        # Differences that all equal one example exclude nothing, as with a single seed.
         ([[0.99, 0.98], [0.98, 0.97], [0.99, 0.98]], True, Choice(0, (0, 1))),
         ([[3.0, -math.inf], [3.0, 1.0]], False, Choice(0, (0,))),
     ],
@@ -35,8 +35,8 @@ def test_choose_the_best_rate(scores, higher, choice):
         ([[0.0, 0.0], [0.0, 0.0]], [[5.0, 1.0], [5.0, 2.0]], 1),
         ([[0.0, 0.0], [0.0, 0.0]], [[1.0, 5.0], [2.0, 5.0]], 0),
         ([[0.2, 0.4], [0.4, 0.2]], [[3.0, 1.0], [3.0, 1.0]], 1),  # equal means of unequal seeds
-        ([[0.5, 0.4]], [[9.0, 1.0]], 0),  # no tie: the loss says nothing
-        ([[0.1, 0.5, 0.5]], [[0.1, 3.0, 2.0]], 2),  # the worse rate has the lowest loss, and is not asked
+        ([[0.5, 0.4]], [[9.0, 1.0]], 0),  # no tie: the loss is not used
+        ([[0.1, 0.5, 0.5]], [[0.1, 3.0, 2.0]], 2),  # the loss of the worse rate is the lowest, but is not used
         ([[None, 0.5, 0.5]], [[None, 3.0, 2.0]], 2),
         ([[0.5, 0.5]], [[math.nan, 9.0]], 1),  # a loss that is not finite is never the lowest
         ([[math.inf, math.inf]], [[3.0, 2.0]], 1),
@@ -56,7 +56,7 @@ def test_which_rates_share_the_best_score_and_the_lowest_loss():
 
 
 def test_a_rate_is_excluded_seed_by_seed():
-    # Seeds differ by far more than rates do, and each says the same of the rates.
+    # Seeds differ by far more than rates do, and the difference between rates is similar in each seed.
     scores = [[seed, seed - 0.1 - 0.001 * n] for n, seed in enumerate([0.0, 5.0, 9.0, 20.0])]
     assert choose(scores) == Choice(0, (0,))
 
@@ -68,7 +68,7 @@ def test_choose_refuses_invalid_arguments(scores):
 
 
 def test_the_favourable_end_of_the_interval_is_widened():
-    # Of four rates: t of 2 degrees at 1 − .025/4, which a table gives as 8.8602.
+    # For four rates: the quantile of t with 2 degrees of freedom at 1 − .025/4 is 8.8602 in a table.
     low, high = interval([1, 2, 3], tried=4)
     assert (low, high) == pytest.approx((2 - 8.8602 / math.sqrt(3), 2 + 4.30265 / math.sqrt(3)), abs=1e-4)
     worse = interval([1, 2, 3], tried=4, higher=False)

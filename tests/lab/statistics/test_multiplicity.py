@@ -1,4 +1,4 @@
-"""Holm's procedure against its definition, and the verdicts of a study against single ones."""
+"""Compares Holm's procedure with its definition, and the verdicts of a study with single ones."""
 
 import numpy as np
 import pytest
@@ -16,10 +16,10 @@ NOISE = np.array([-0.01, 0.0, 0.01, -0.005, 0.005])
     [
         ([], []),
         ([0.05], [True]),
-        ([0.01, 0.04, 0.03, 0.005], [True, False, False, True]),  # against .0125, .0167, .025: the third fails
-        ([0.04, 0.001], [True, True]),  # the second may be at .05: Bonferroni would hold it against .025
+        ([0.01, 0.04, 0.03, 0.005], [True, False, False, True]),  # compared with .0125, .0167 and .025: the third fails
+        ([0.04, 0.001], [True, True]),  # the second is compared with .05, and by Bonferroni it would be with .025
         ([0.02, 0.02, 0.02], [False, False, False]),
-        ([0.026, 0.03], [False, False]),  # the first failed, though the second is below its .05
+        ([0.026, 0.03], [False, False]),  # the first fails, so the second does too, although it is below .05
     ],
 )
 def test_holm_by_hand(pvalues, rejected):
@@ -35,7 +35,7 @@ def test_holm_equals_its_definition(pvalues):
 
 
 def test_bimodal_seeds_need_agreeing_pairs():
-    # "split" shows that a seed may end at either; "low" may have had three unlucky ones, and "far" and "near" not.
+    # "split" shows that a seed may end in either cluster. Chance can explain "low", but neither "far" nor "near".
     base, split = [0.990, 0.992, 0.991], [0.991, 0.15, 0.989]
     low, far, near = [0.151, 0.152, 0.149], [-2.0, -2.01, -1.99], [0.980, 0.982, 0.981]
     tried = {"low": low, "far": far, "near": near}
@@ -48,15 +48,15 @@ def test_bimodal_seeds_need_agreeing_pairs():
     assert found["low"].p == pytest.approx(4 * 2 / 4**3)
     assert (
         found["low"].min_pairs_if_bimodal == 4 == found["low"].seeds_for_difference
-    )  # 2/4^4 is .0078, and .05/4 is .0125
+    )  # 2/4^4 = .0078 is below .05/4 = .0125
     without = verdicts({name: (values, base) for name, values in tried.items()}, 1e-4)
     assert without["low"].verdict == "worse"
-    # Seeds of what was asked something else tell nothing of it.
+    # Bimodal seeds of another task do not affect the verdict.
     pairs = {name: (values, base) for name, values in whole.items() if name != "base"}
     apart = verdicts(pairs, 1e-4, task_of={"split": "lists"} | dict.fromkeys(tried, "recall"))
     assert (apart["low"].verdict, apart["low"].bimodal_gap) == ("worse", 0)
     assert verdicts(pairs, 1e-4, task_of=dict.fromkeys(pairs, "recall"))["low"].verdict == "unclear"
-    # By four pairs it is claimed.
+    # Four pairs are enough for the claim.
     four = {name: np.resize(values, 4) + np.arange(4) * 1e-4 for name, values in whole.items()}
     found = verdicts({name: (values, four["base"]) for name, values in four.items() if name != "base"}, 1e-4)
     assert found["low"].verdict == "worse"
@@ -67,7 +67,7 @@ def test_one_variant_needs_no_correction():
 
 
 def test_more_variants_make_each_claim_harder():
-    # p of the first is between .05/8 and .05: clear alone, not among eight. Their intervals are Bonferroni's.
+    # p of "first" is between .05/8 and .05: significant alone, but not among eight. Intervals are Bonferroni-corrected.
     first = (BASE + 0.012 + NOISE, BASE)
     rest = {f"v{n}": (BASE + 4 * NOISE[::-1] * (-1) ** n, BASE) for n in range(7)}
     alone, among = compare(*first, 1e-4), verdicts({"first": first, **rest}, 1e-4)["first"]
@@ -79,7 +79,7 @@ def test_more_variants_make_each_claim_harder():
 
 
 def test_a_variant_with_both_hypotheses_rejected_no_longer_counts():
-    # "small" is not equal, and within the margin: of it nothing can be true any more, so "next" is held against .05.
+    # "small" differs from the base within the margin. Both its hypotheses are rejected, so "next" is tested at .05.
     small, next_ = (BASE + 0.02 + NOISE / 50, BASE), (BASE + 0.009 + NOISE, BASE)
     alone = compare(*next_, 0.1)
     found = verdicts({"small": small, "next": next_}, 0.1)
@@ -88,7 +88,7 @@ def test_a_variant_with_both_hypotheses_rejected_no_longer_counts():
 
 
 def test_a_variant_that_is_better_still_counts():
-    # That it is better by no less than the margin may be true: "same" remains a claim that could be false.
+    # "better" may exceed the margin, so its claim "same" can still be false and counts.
     better, next_ = (BASE + 0.2 + NOISE / 50, BASE), (BASE + 0.009 + NOISE, BASE)
     alone = compare(*next_, 1e-4)
     assert verdicts({"better": better, "next": next_}, 1e-4)["next"].p == pytest.approx(2 * alone.p)
@@ -114,7 +114,7 @@ def test_without_a_margin_each_variant_has_one_hypothesis_and_none_is_equivalent
     found = verdicts(pairs, None)
     alone = [compare(*pair, None).p for pair in pairs.values()]
     assert [found[name].p <= 0.05 for name in pairs] == holm(alone)
-    # Holm's step: the second smallest counts for those that are left.
+    # In Holm's procedure, the second smallest p-value is multiplied by the number of remaining hypotheses.
     first, second = sorted(alone)[:2]
     assert sorted(each.p for each in found.values())[:2] == pytest.approx([4 * first, 3 * second])
     assert found["equal"].verdict == "unclear"

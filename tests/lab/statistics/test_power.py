@@ -1,4 +1,4 @@
-"""Power against published numbers, against counting, and against its own inverses."""
+"""Compares power with published numbers, with simulated frequencies and with its own inverses."""
 
 import math
 
@@ -11,7 +11,7 @@ LEVELS = (0.8, 0.95, 0.9999)
 
 
 def test_power_equals_the_published_values():
-    # Cohen's tables, as G*Power 3.1 prints them for the difference of two dependent means, two-sided, α = .05.
+    # Values of Cohen's tables by G*Power 3.1, for the difference of two dependent means, two-sided, α = .05.
     assert power(0.5, 1.0, 34) == pytest.approx(0.8078, abs=1e-4)
     assert power(0.8, 1.0, 15) == pytest.approx(0.8213, abs=1e-4)
     assert [required_seeds(effect, 1.0) for effect in (0.2, 0.5, 0.8)] == [199, 34, 15]
@@ -21,7 +21,7 @@ def test_power_equals_the_published_values():
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("difference", [1.3, 9.0])
 def test_power_equals_the_simulated_frequency(seeds, level, difference):
-    # Given s, the mean is normal: the probability is averaged over s, by the quantiles of its distribution.
+    # Given s, the mean is normal. The probability is averaged over the quantiles of the distribution of s.
     from scipy.special import chdtri, ndtr, stdtrit
 
     shares = (np.arange(100_000) + 0.5) / 100_000
@@ -33,7 +33,7 @@ def test_power_equals_the_simulated_frequency(seeds, level, difference):
 
 
 def test_power_counts_both_tails():
-    # Next to nothing is found as often as nothing is: at 1 − level.
+    # Power for a difference of 0, or close to 0, is 1 − level.
     assert power(0.0, 1.0, 5, 0.6) == pytest.approx(0.4)
     assert power(1e-9, 1.0, 5, 0.6) == pytest.approx(0.4)
 
@@ -59,7 +59,7 @@ def test_extreme_values_give_finite_numbers():
     assert power(1e10, 1.0, 2) == 1.0
     assert power(1e-300, 1e300, 2) == pytest.approx(0.05)
     assert power(0.1, 0.0, 3) == 1.0
-    assert 0 < power(4e5, 1.0, 2, 1 - 1e-6) < 1  # where scipy's noncentral t has no answer
+    assert 0 < power(4e5, 1.0, 2, 1 - 1e-6) < 1  # where the noncentral t distribution of scipy fails
     assert minimum_detectable_difference(0.0, 3) == 0.0
     assert required_seeds(0.0, 1.0) is None
     assert required_seeds(1e-6, 1.0) is None
@@ -67,7 +67,7 @@ def test_extreme_values_give_finite_numbers():
 
 
 def test_a_verdict_states_the_detectable_difference():
-    # Differences 1, 2, 6: mean 3, s = √7, and g = J · 3/√7 with J = √(2/2) … Γ(1)/(√1 · Γ(½)) = 1/√π.
+    # The differences 1, 2 and 6 have mean 3 and s = √7. The effect is g = J · 3/√7 with J = Γ(1)/(√1 · Γ(½)) = 1/√π.
     found = compare([1, 12, 26], [0, 10, 20], margin=0.5)
     assert found.spread == pytest.approx(math.sqrt(7))
     assert found.seeds == 3

@@ -1,4 +1,4 @@
-"""Intervals against hand-computed and scipy's numbers, verdicts against their definition, simulations."""
+"""Compares intervals with values by hand and by scipy, and verdicts with their definition and simulations."""
 
 import math
 
@@ -24,11 +24,11 @@ close = {"rel": 1e-9, "abs": 1e-9}
 
 
 def test_interval_by_hand():
-    # Mean 2, s = 1, s/√3 = .57735; a table's t of 2 degrees is 4.30265 at 97.5% and 2.919986 at 95%.
+    # Mean 2, s = 1 and s/√3 = .57735. In a table, t with 2 degrees of freedom is 4.30265 at 97.5% and 2.919986 at 95%.
     assert interval([1, 2, 3]) == pytest.approx((2 - 4.30265 * 0.57735, 2 + 4.30265 * 0.57735), abs=1e-5)
     narrow = interval([1, 2, 3], level=0.9)
     assert narrow == pytest.approx((2 - 2.919986 * 0.57735, 2 + 2.919986 * 0.57735), abs=1e-5)
-    # Two values: s/√2 is half their distance; t of 1 degree is 12.7062.
+    # For two values, s/√2 is half their distance. t with 1 degree of freedom is 12.7062.
     assert interval([0.0, 2.0]) == pytest.approx((1 - 12.7062, 1 + 12.7062), abs=1e-4)
 
 
@@ -89,7 +89,7 @@ def test_summary_of_values():
 
 
 def test_difference_pairs_by_seed():
-    # A seed's own share (0, 10, 20) is common to both and falls out: the differences are 1, 2 and 3.
+    # The effect of a seed (0, 10, 20) is common to both sides and cancels. The differences are 1, 2 and 3.
     assert difference([1, 12, 23], [0, 10, 20]) == (2.0, *interval([1, 2, 3]))
 
 
@@ -104,11 +104,11 @@ def test_values_by_seed_are_paired_by_seed():
     [
         ([0.10, 0.11, 0.12], 0.05, "better"),
         ([-0.10, -0.11, -0.12], 0.05, "worse"),
-        ([0.010, 0.011, 0.012], 0.05, "same"),  # significant, and within what does not matter
+        ([0.010, 0.011, 0.012], 0.05, "same"),  # significant, but within the margin
         ([0.0, 0.0, 0.0], 0.01, "same"),
         ([0.2, 0.2, 0.2], 0.01, "better"),
         ([-0.1, 0.1, 0.0], 0.05, "unclear"),
-        ([0.04, 0.05, 0.06], 0.05, "better"),  # at the margin itself: not within it, and not 0
+        ([0.04, 0.05, 0.06], 0.05, "better"),  # exactly at the margin: not within it, and not 0
     ],
 )
 def test_verdicts_of_known_values(differences, margin, verdict):
@@ -121,7 +121,7 @@ def test_verdicts_of_known_values(differences, margin, verdict):
 
 
 def test_equivalence_uses_the_narrower_interval():
-    # t·s/√3 of (−1, 0, 1) is 1.686 at 90% and 2.484 at 95%: a margin between them proves two one-sided tests.
+    # t·s/√3 of (−1, 0, 1) is 1.686 at 90% and 2.484 at 95%. A margin in between shows that TOST is used.
     assert compare([-1, 0, 1], [0, 0, 0], margin=1.7).verdict == "same"
     assert compare([-1, 0, 1], [0, 0, 0], margin=1.6).verdict == "unclear"
 
@@ -149,12 +149,12 @@ def test_equal_values_have_the_uncertainty_of_their_resolution(shift):
     base = np.array([0.998, 0.999, 0.998, 1.0])
     found = compare(base - shift, base, 0.01)
     assert found.spread == 0
-    # As if their differences had a standard deviation of .001, the least distance of two values.
+    # The standard deviation of the differences is taken as .001, the smallest distance of two values.
     t = stats.t(df=3, scale=0.001 / 2)
     assert (found.low, found.high) == pytest.approx((-shift + t.ppf(0.025), -shift + t.ppf(0.975)))
     assert found.p == pytest.approx(2 * t.cdf(-shift))
     assert found.p_same == pytest.approx(max(t.cdf(-0.01 - shift), t.cdf(shift - 0.01)))
-    # What could have been found, and with how many seeds, is of the same test.
+    # The detectable difference and the numbers of seeds follow from the same test.
     assert found.minimum_detectable_difference == pytest.approx(minimum_detectable_difference(0.001, 4))
     assert found.seeds_for_difference == required_seeds(shift, 0.001)
     assert found.seeds_for_margin == required_seeds(0.01, 0.001)
@@ -187,7 +187,7 @@ def test_the_known_resolution_is_used_if_values_are_further_apart():
 
 
 def test_an_observed_spread_is_used():
-    # However finely the seeds pair, and however far apart they lie.
+    # This holds for any differences between seeds, and for a metric step larger than the spread.
     base, apart = np.array([0.1, 0.5, 0.9]), np.array([0.0100, 0.0101, 0.0099])
     assert compare(base + apart, base, 0.005, metric_step=0.1).spread == pytest.approx(1e-4)
 
@@ -196,7 +196,7 @@ def test_an_observed_spread_is_used():
     ("variants", "seeds", "examples", "share"), [(1, 2, 1000, 0.999), (6, 3, 256, 0.995), (1, 5, 256, 0.99)]
 )
 def test_ties_of_counts_are_not_certainty(variants, seeds, examples, share):
-    # A/A studies: all variants are alike, near their best. Without a grain, a tenth of the first two would claim one.
+    # A/A studies of equal variants near the best value. Without the resolution, a tenth of the first two make a claim.
     random, wrong, studies = np.random.default_rng(0), 0, 1000
     for study in random.binomial(examples, share, size=(studies, variants + 1, seeds)) / examples:
         base, *others = study
@@ -243,7 +243,7 @@ def test_compare_refuses_invalid_arguments(call):
 
 
 def test_a_difference_at_the_margin_is_rarely_called_equivalent():
-    # TOST's own error: with the truth exactly at the margin, 5% (± 3 standard errors of 600) end in "same".
+    # If the true difference equals the margin, TOST calls 5% (± 3 standard errors of 600) "same".
     draws = np.random.default_rng(1).normal(0, 0.03, (600, 5)) + 0.05
     same = np.mean([compare(row, np.zeros(5), margin=0.05).verdict == "same" for row in draws])
     assert 0.015 <= same <= 0.077
