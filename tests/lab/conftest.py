@@ -118,7 +118,7 @@ class Mine(Mechanism):
 
 @pytest.fixture
 def toy(monkeypatch):
-    """Fake registries under `toy.tables`, and `toy.study`: softmax against linear."""
+    """Returns fake registries as `toy.tables`, and as `toy.study` a study of softmax against linear."""
     tables: dict[str, dict[str, Any]] = {
         "MECHANISMS": {"softmax": Softmax(), "softmax-blocks": Softmax(block=8), "linear": Linear()},
         "PATTERNS": {},
@@ -148,7 +148,7 @@ def toy(monkeypatch):
 
 @pytest.fixture
 def untrained(monkeypatch):
-    """Write the description of each run instead of training."""
+    """Writes the description of each run instead of training."""
     from attnlab.lab import launch
     from attnlab.lab.execution.variant import write_description
 

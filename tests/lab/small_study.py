@@ -9,5 +9,5 @@ from tests.small import EXPERIMENT, TINY
 
 STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
 EIGHT = TINY | {"train.steps": 8}
-QUICKLY = replace(STUDY, base=change(EXPERIMENT, **EIGHT))  # compiled in next to no time; it has no maps
+QUICKLY = replace(STUDY, base=change(EXPERIMENT, **EIGHT))  # compiles very quickly and has no maps
 ONE = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()))

@@ -1,4 +1,4 @@
-"""Run folders with formulas and seeded noise as results, from which a page is drawn without training."""
+"""Writes run folders with results from formulas and seeded noise, to draw a page without training."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ TARGET = [*"2024-03-05", "⏹"]
 
 
 def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, **more: Any) -> Path:
-    """A finished study of several variants in `home`. `variants` has the arguments of `write_run` by variant."""
+    """Writes a finished study of several variants to `home`. `variants` has the arguments of `write_run` by variant."""
     if variants is None:
         variants = {"softmax": {"mean": 0.991}, "linear": {"mean": 0.969, "offset": 1.3}}
     for n, (variant, changes) in enumerate(variants.items()):
@@ -28,7 +28,7 @@ def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, *
 
 
 def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
-    """Replace `experiment.json`, and renew the checksums of the other files."""
+    """Replaces `experiment.json` and renews the checksums of the other files."""
     kept = {name: found for name in ("environment", "result", "maps") if (found := run.read(name)) is not None}
     rows = run.metrics()
     run.write("experiment", experiment)
@@ -39,7 +39,7 @@ def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
 
 
 def retell(run: RunFolder, metric: str, times: float) -> None:
-    """Replace the primary metric of a finished run by one where lower is better, `times` as large."""
+    """Replaces the primary metric of a finished run by one where lower is better. Values are multiplied by `times`."""
     named = lambda key: key.replace("exact_match", metric)
     result, rows = run.read("result") or {}, run.metrics()
     scaled = {
@@ -77,9 +77,10 @@ def write_run(
     published: float | None = None,
     band: tuple | None = None,
 ) -> RunFolder:
-    """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `diverged` diverge.
+    """Writes a run of one variant, whose lanes end near `mean` after a time proportional to `offset`.
 
-    Of several `rates` the first is the chosen one, and others are worse; what it costs is `costs` times the usual.
+    Seeds in `diverged` diverge. The first of several `rates` is the chosen one, and the others are worse. The costs are
+    `costs` times the usual ones.
     """
     run, random = RunFolder(path), np.random.default_rng(salt)
     planned = ({} if order is None else {"order": order, "margin": margin}) | {"published": published, "band": band}
@@ -155,7 +156,10 @@ def result(random, mean, spread, seeds, steps, groups, diverged) -> dict[str, An
 
 
 def _by_rate(random, mean, spread, seeds, rates) -> dict[str, Any]:
-    """Validation at each rate, worse with its distance from the first. The last seed diverges at ten times that."""
+    """Returns validation values at each rate, which decrease with the distance from the first rate.
+
+    The last seed diverges at rates that differ from the first by a factor of ten or more.
+    """
     entries, lost = [], []
     for rate in rates:
         away = abs(np.log10(rate / rates[0]))
@@ -176,7 +180,7 @@ def _rows(random, mean, offset, seeds, last, diverged) -> list[dict[str, Any]]:
             dead = seed in diverged and step > last // 2
             loss = (2.9 * np.exp(-step / (150 * tempo[seed])) + 1 - mean) * np.exp(0.08 * random.normal())
             row = {"step": step, "seed": seed, "learning_rate": 0.003, "seconds": step * 0.1}
-            # A lane that diverged stands still: what is recorded of it may well be finite.
+            # A diverged lane no longer changes. Its recorded values may be finite.
             row["loss"] = 9.0 if dead else loss
             if step % 250 == 0:
                 reached = mean / (1 + np.exp(-(step - 500 * tempo[seed]) / 120))
@@ -186,7 +190,7 @@ def _rows(random, mean, offset, seeds, last, diverged) -> list[dict[str, Any]]:
 
 
 def _maps(random, source: str, offset: float) -> dict[str, Any]:
-    """Heads that attend along the diagonal, more or less sharply."""
+    """Returns maps of heads that attend along the diagonal, with different sharpness."""
     columns, rows = np.arange(len(source)), np.linspace(len(source) - 1, 0, len(TARGET))
     layers = []
     for sharpness in (0.3, 1.0):

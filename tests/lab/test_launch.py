@@ -1,4 +1,4 @@
-"""A small study from its plan to its page."""
+"""Tests of a small study from its plan to its page."""
 
 import json
 import shutil
@@ -59,12 +59,12 @@ def test_a_study_writes_its_folders_and_its_page(finished):
         assert set(metric) == {"mean", "low", "high", "values"}
         assert len(metric["values"]) == 2
         assert 0 <= metric["mean"] <= 1
-        # Both moments, the parameters and their gradients, in four bytes each.
+        # The parameters, their gradients and both moments of the optimizer take four bytes per number.
         assert result["memory_bytes"] > 4 * 4 * 2 * result["parameters"]
         told = RunFolder(out / "small" / variant).read("experiment")
         assert outcomes(out / "small")[order].experiment["question"] == "Which?"
         assert read_study_file(out / "small")[variant]["order"] == order
-        # How sources are bucketed, marked and refused changes nothing that is asked.
+        # How sources are bucketed, marked and refused does not change the evaluation.
         written = told["experiment"]["task"]["fields"]
         taught = ("buckets", "source_marks", "empty")
         assert told["comparable_part"]["fields"] == {
@@ -143,7 +143,7 @@ def test_the_test_uses_the_decoder_and_the_mean_model(tmp_path, monkeypatch):
     assert {name: metric["values"] for name, metric in result["metrics"].items()} == {
         name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
     }
-    # The last model is examined, too.
+    # The last model is tested as well.
     model, _ = load(tmp_path / "beam" / "base", "last")
     answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.eval_batches("test")]
     assert (result["tested_model"], result["tested_steps"]) == ("mean", [11, 12])
@@ -167,7 +167,7 @@ def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, 
     folder = tmp_path / "patient" / "base"
     result = RunFolder(folder).read("result")
     assert (result["tested_model"], result["tested_steps"]) == ("best", [8, 4])
-    # That of the first seed is what is loaded: its checkpoint of step 8, and not the last.
+    # `load` returns the best model of the first seed, that of step 8, and not the last one.
     best, eighth, last = (load(folder, step)[0] for step in (None, 8, "last"))
     equal = lambda one, other: jax.tree.all(jax.tree.map(np.array_equal, one, other))
     assert equal(best, eighth)
@@ -216,14 +216,14 @@ def test_sample_and_translate_do_not_need_the_data(finished, monkeypatch):
     assert [answer.text for answer in translate(folder, ["1 2 3", "3"])] == told
     with pytest.raises(DataError, match=r"never seen in training: \"7\""):
         sample(folder, "1 7")
-    # What is examined needs them.
+    # `load` needs the data.
     with pytest.raises(DataError, match="the data are gone"):
         load(folder)
 
 
 @pytest.fixture
 def copied(finished, tmp_path):
-    """A copy of the finished study, for a test to change."""
+    """Returns the folder of a copy of the finished study, which a test may change."""
     shutil.copytree(finished[0], tmp_path / "runs")
     return tmp_path / "runs"
 
@@ -237,7 +237,7 @@ def quickly(tmp_path_factory):
 
 @pytest.fixture
 def copied_quickly(quickly, tmp_path):
-    """A finished study that takes no time to train again."""
+    """Returns the folder of a copy of a finished study that trains again very quickly."""
     shutil.copytree(quickly, tmp_path / "runs")
     return tmp_path / "runs"
 
@@ -278,7 +278,7 @@ def test_a_vocabulary_that_differs_from_the_data_is_refused(copied):
     (folder / "vocabulary.json").unlink()
     with pytest.raises(FolderError, match=r"vocabulary.json is missing; restore it"):
         sample(folder, "1 2")
-    # One that was killed before it wrote all that it is goes on, and writes it.
+    # A run that lacks files, as after a kill, continues and writes them.
     assert run(ONE, copied).code == 0
     assert sample(folder, "1 2")["answer"]
 
@@ -363,6 +363,6 @@ def test_a_folder_copied_to_the_name_of_another_variant_is_refused(copied):
     page = report(home).read_text()
     assert "linear/experiment.json belongs to variant &#x27;softmax&#x27;, so the run is ignored" in page
     assert "1 of 2 variants finished" in page
-    # Whoever asks it names the folder, whatever that is called.
+    # `sample` and `load` accept the run by its folder, whatever the name of the folder.
     assert sample(home / "linear", "1 2 3")["answer"] == answer
     load(shutil.move(home / "linear", copied / "elsewhere"))

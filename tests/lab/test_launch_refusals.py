@@ -1,4 +1,4 @@
-"""What is refused before anything is trained."""
+"""Tests of what is refused before training starts."""
 
 import subprocess
 import sys

@@ -17,7 +17,7 @@ def test_an_unknown_name_raises_attribute_error():
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "list"])
 def test_every_verb_is_callable(verb):
-    """Also after the command line has imported its modules."""
+    """Checks that no module hides a verb, also after the command line has imported its modules."""
     assert callable(getattr(lab, verb))
     assert not isinstance(getattr(lab, verb), ModuleType)
     assert not (Path(lab.__path__[0]) / f"{verb}.py").exists()

@@ -1,4 +1,4 @@
-"""A study of each kind of task without target sequences, from its plan to its page."""
+"""Tests of studies of tasks without target sequences, from the plan to the page."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.small import TASK
 
 TRAIN = Train(steps=12, batch_size=4, warmup=2, seeds=2, evaluate_every=4, save_every=12)
 STUDIES = {
-    # A target that every loss meets at once: the run ends at its first evaluation.
+    # Every loss is below this target, so the run ends at its first evaluation.
     "associations": (
         Experiment(
             Associations(keys=4, examined=3),
@@ -44,9 +44,9 @@ def test_a_study_of_this_task_runs_and_can_be_sampled(name, tmp_path):
     assert found["metric"] == metric
     assert found["steps"] == steps
     assert len(found["stopped"]) == (2 if steps < 12 else 0)
-    # The state, and its clocks.
+    # The size includes the position state, which takes less than 32 bytes.
     assert state <= found["state_bytes"] < state + 32
-    # What has no sequence of its own has no map.
+    # A task without sequences has no map.
     assert (folder.read("maps") or {}).get("kind") == (None if name == "associations" else "decoder")
     assert "published" in results.report.read_text()
     model, problem = load(folder.path)

@@ -15,9 +15,9 @@ from tests.lab.parrot import PROBLEM
 
 
 def run(folder: Path, experiment, seed=0, diverged=(), scale=0.5, problem=PROBLEM) -> Path:
-    """Write a run folder of the experiment with checkpoints at steps 6 and 12, and return it.
+    """Writes a run folder of the experiment with checkpoints at steps 6 and 12, and returns its path.
 
-    Their parameters are random, those of step 6 half as large. The lanes in `diverged` have diverged.
+    The parameters are random, and those of step 6 are half as large. The lanes in `diverged` have diverged.
     """
     made, train = RunFolder(folder), experiment.train
     folder.mkdir(parents=True)
@@ -43,7 +43,7 @@ def run(folder: Path, experiment, seed=0, diverged=(), scale=0.5, problem=PROBLE
 
 
 def shapes(experiment, problem=PROBLEM):
-    """The training state of the experiment, as shapes."""
+    """Returns the shapes of the training state of the experiment."""
     create = lambda key: experiment.model.create(key, problem.shape)
     return jax.eval_shape(Trainer(create, problem, experiment.train).start)
 
