@@ -43,7 +43,7 @@ def ledger():
 class Formula(Ledger):
     """A ledger that computes FLOPs by a formula and records the experiments it is asked for in `asked`.
 
-    Linear attention costs `dearer` times as much as softmax attention.
+    The projections and mixing of linear attention cost `dearer` times as much as those of softmax attention.
     """
 
     dearer: float = 1.0

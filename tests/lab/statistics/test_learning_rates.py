@@ -20,7 +20,7 @@ from attnlab.lab.statistics import Choice, choose, compare, interval, leaders, l
         ([[0.9, None], [0.8, 0.95]], True, Choice(0, (0,))),  # the better one diverged once
         ([[0.9, math.nan], [None, 0.95]], True, Choice(1, (0, 1))),
         ([[None, math.inf], [None, None]], True, Choice(0, (0, 1))),
-        # Differences that all equal one example exclude nothing, as with a single seed.
+        # Equal differences of one example each exclude nothing, as with a single seed.
         ([[0.99, 0.98], [0.98, 0.97], [0.99, 0.98]], True, Choice(0, (0, 1))),
         ([[3.0, -math.inf], [3.0, 1.0]], False, Choice(0, (0,))),
     ],

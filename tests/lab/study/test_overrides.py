@@ -48,7 +48,7 @@ def test_values_of_every_field_type(toy):
     @dataclass(frozen=True)
     class Loose:
         size: Any = 3
-        later: Unresolved = 0.5  # noqa: F821 (the test needs an annotation that cannot be resolved)
+        later: Unresolved = 0.5  # noqa: F821 (that it cannot be resolved is the case)
 
     study = Study(replace(toy.base, model=Loose()))
     assert apply(study, ["model.size=4", "model.later=1"]).base.model == Loose(4, 1.0)

@@ -11,9 +11,9 @@ from attnlab.training.checkpoints import CheckpointError, Checkpoints
 from tests.lab.unfinished import run, shapes
 from tests.small import EXPERIMENT
 
-# The model of the run is the mean in the last one of two checkpoints.
+# The model of the run is the mean of the last of its two checkpoints.
 MEAN = change(EXPERIMENT, **{"train.average": 1, "train.learning_rate": (1e-3, 1e-2)})
-FIRST_ALIVE = 2  # lanes are ordered by seed, then by rate; the first alive one is chosen
+FIRST_ALIVE = 2  # lanes are ordered by seed, then by rate; the first rate is chosen
 
 
 @pytest.fixture(scope="module")

@@ -119,7 +119,7 @@ def test_every_checkpoint_has_a_column(found):
     assert [row["step"] for row in found["training"]] == [6, 12]
     before, after = found["training"]
     for name in NAMES:
-        # Parameters of the first checkpoint are half as large. Scores are products of two projections of normalized inputs.
+        # The parameters of step 6 are half as large. Scores are products of two projections of normalized inputs.
         assert 0 < before["scores"][name][0] < after["scores"][name][0]
         assert before["statistics"][name]["relative_entropy"][0] > after["statistics"][name]["relative_entropy"][0]
         heads = [told["rank"] for told in found["attentions"][name]["statistics"][0]]

@@ -114,7 +114,7 @@ def test_graph_maps_of_nodes_and_neighbours():
 
 @pytest.mark.parametrize("sure", [0.0, 2.0])
 def test_detection_maps_of_queries_and_positions(sure, monkeypatch):
-    """Checks maps of an image whose sides are not divisible by 4, and that confident queries are named by their class."""
+    """Checks maps of an image whose sides are not divisible by 4. Confident queries are named by their class."""
     monkeypatch.setattr("attnlab.tasks.vision.box_display.SURE", sure)
     problem = Discs(train_examples=4, valid_examples=2, test_examples=4, rows=18, columns=25).load()
     config = Detr(width=8, heads=2, layers=2, queries=6, channels=4, stages=2)
