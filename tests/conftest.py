@@ -1,4 +1,4 @@
-"""The settings of all tests: strict promotion, no reused keys, checked shapes, one compile cache."""
+"""Settings of all tests: strict promotion, no reused keys, checked shapes, and one compilation cache."""
 
 import gc
 import os
@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# What is tested is compiled once and run once: optimising it would take longer than running it as it is, and so would
-# cutting it into parts for threads. Where XLA still has its older emitters, they are ready in a third of the time.
+# Each test program is compiled once and run once. Optimising it, or splitting it for threads, would take longer than
+# running it unoptimised. Where XLA still has its older emitters, they compile in a third of the time.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
@@ -17,7 +17,7 @@ os.environ.setdefault(
     + (" --xla_cpu_use_fusion_emitters=false" if version("jaxlib").startswith("0.10.") else ""),
 )
 
-# Also for the processes that tests start.
+# Environment variables also apply to the processes that tests start.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(tempfile.gettempdir()) / "attnlab-test-cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
@@ -29,8 +29,8 @@ from jaxtyping import install_import_hook
 from tests.groups import group
 from tests.slow import add_marks
 
-# Shapes and dtypes in signatures are checked here, and only here. Left out: states, which as pytrees also hold
-# shapes, axes and tracers in the place of arrays.
+# Only tests check the shapes and dtypes in signatures. Modules of states are excluded, because states, as pytrees, also
+# hold shapes, axes and tracers in place of arrays.
 PYTREES = {"attnlab.mechanisms.cache", "attnlab.mechanisms.position_state"}
 HOUSE = Path(__file__).parent.parent
 for name in ("ops", "mechanisms", "modules", "models"):
@@ -50,13 +50,13 @@ LEFT = pytest.StashKey[set[str]]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Most cases of the largest grids are slow."""
+    """Marks most cases of the largest grids as slow."""
     config.stash[LEFT] = add_marks(items)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """With `--dist loadgroup`, the tests of a group share a process."""
+    """Runs the tests of a group in one process under `--dist loadgroup`."""
     if config.getvalue("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadScopeScheduling
@@ -69,26 +69,29 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_finish():
-    """Imported modules stay and tracing creates many objects, so the garbage collector runs less often on fewer."""
+    """Makes the garbage collector run less often and on fewer objects.
+
+    Imported modules stay, and tracing creates many objects.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 5)
 
 
 def room(request):
-    """The room that a test belongs to."""
+    """Returns the folder in `tests` that a test belongs to."""
     return request.path.relative_to(Path(__file__).parent).parts[0] if "tests" in request.path.parts else ""
 
 
 @pytest.fixture(autouse=True)
 def uncached_flops(monkeypatch):
-    """Tests count FLOPs, and do not read those that other tests counted."""
+    """Makes each test count FLOPs itself instead of reading the counts of other tests."""
     monkeypatch.setattr("attnlab.system.compilation_cache.folder", lambda: None)
 
 
 @pytest.fixture(autouse=True)
 def offline(request):
-    """Tests of data do not fetch anything, and do not use the user's cache."""
+    """Keeps tests of data and tasks away from the network and from the user's cache."""
     if room(request) in ("data", "tasks"):
 
         def refuse(*args, **kwargs):
@@ -101,7 +104,10 @@ def offline(request):
 
 @pytest.fixture
 def published():
-    """A function: the folder of a data set in $ATTNLAB_DATA; the test skips where it is not there."""
+    """Returns a function that gives the folder of a data set in $ATTNLAB_DATA.
+
+    It skips the test if the folder is missing.
+    """
 
     def find(name: str) -> Path:
         root = os.environ.get("ATTNLAB_DATA")
@@ -115,7 +121,8 @@ def published():
 class Memory:
     """Clears compiled programs before a process has 2 GB, or more memory maps than the system allows.
 
-    A small program takes seven maps and up to 2.3 MB. Groups of tests share none, so the best time is between them.
+    A small program takes seven maps and up to 2.3 MB. Groups of tests share no programs, so the best time to clear them
+    is between groups.
     """
 
     ROOM = 400 << 20  # bytes that programs may take in addition to what remains after clearing
@@ -124,7 +131,7 @@ class Memory:
         self.group, self.tests, self.least = None, 0, 0
 
     def after(self, group):
-        """Look at what is held after a test of a group."""
+        """Clears compiled programs if the process holds too much memory after a test of a group."""
         self.tests += 1
         new, self.group = group != self.group, group
         most = max((1200 if new else 1500) << 20, self.least + self.ROOM)
@@ -137,12 +144,12 @@ class Memory:
             self.least = self.resident()
 
     def resident(self):
-        """Bytes of memory of this process, or 0 if the system does not report it."""
+        """Returns the bytes of memory of this process, or 0 if the system does not report it."""
         place = Path("/proc/self/statm")
         return int(place.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if place.exists() else 0
 
     def maps(self):
-        """Memory maps of this process, or 0 if the system does not report them."""
+        """Returns the number of memory maps of this process, or 0 if the system does not report them."""
         place = Path("/proc/self/maps")
         return place.read_bytes().count(b"\n") if place.exists() else 0
 
@@ -152,7 +159,7 @@ MEMORY = Memory()
 
 @pytest.fixture(autouse=True)
 def little_memory(request):
-    """Look at the memory of the process after every test."""
+    """Checks the memory of the process after every test."""
     yield
     # The functions of a large file share programs if one process runs them all.
     MEMORY.after(group(request.node.nodeid).split("::")[0])
@@ -163,9 +170,9 @@ STRICT = ("ops", "mechanisms", "modules", "models", "decoding", "analysis")
 
 @pytest.fixture(autouse=True)
 def strict(request):
-    """No silent promotion and no reused key in the rooms of attention.
+    """Forbids silent promotion and reused keys in the packages in STRICT.
 
-    In the other rooms, optax promotes, and recomputation in a backward pass counts as a reused key.
+    In the other packages, optax promotes, and recomputation in a backward pass counts as a reused key.
     """
     promotion = jax.numpy_dtype_promotion("strict" if room(request) in STRICT else "standard")
     with promotion, jax.debug_key_reuse(room(request) in STRICT):
@@ -174,6 +181,6 @@ def strict(request):
 
 @pytest.fixture
 def x64():
-    """Float64 for the length of a test."""
+    """Enables float64 during a test."""
     with jax.enable_x64(True):
         yield

@@ -1,20 +1,20 @@
-"""Which tests share a process: those of one mechanism share programs, and those of a file also trained runs.
+"""Defines which tests share a process: those of one mechanism share programs, and those of one file share trained runs.
 
-It is derived from a test's id, because pytest-xdist 3.8 loses the marks `xdist_group` under pytest 9.2.
+The group is derived from a test's id, because pytest-xdist 3.8 loses the marks `xdist_group` under pytest 9.2.
 """
 
 import re
 
 # Faults that are compared with the same uninterrupted run, which is trained once per process.
 FAULTS = re.compile(r"tests/faults/test_faults\.py::\w+\[(kill|sigterm|trainers|surroundings)\]")
-# A test of the contract: its parameters are a number, if any, and the mechanism.
+# A test of the contract. Its parameters are an optional number and the mechanism.
 CONTRACT = re.compile(r"tests/mechanisms/test_contract_\w+\.py::\w+\[(?:(?:None|\d+)-)?(.+)\]")
-# Rooms with large files: a whole one could keep one process busy after the others are done.
+# Folders with large files. A whole file could keep one process busy after the others are done.
 LARGE = ("tests/mechanisms/", "tests/models/")
 
 
 def group(test: str) -> str:
-    """The group of a test by its id: its file, or its function where files are large."""
+    """Returns the group of a test by its id: its mechanism, its file, or its function in folders with large files."""
     if FAULTS.match(test):
         return "faults"
     if found := CONTRACT.match(test):

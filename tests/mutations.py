@@ -1,10 +1,10 @@
-"""Seeded bugs: each is put into a copy of the project, and the tests must catch it.
+"""Puts seeded bugs into copies of the project, one at a time, and checks that the tests catch each of them.
 
     python -m tests.mutations            every bug, two at a time; four minutes on two cores
-    python -m tests.mutations rotary mask   those whose names hold one of the words
+    python -m tests.mutations rotary mask   those whose names contain one of the words
 
-A bug is caught where a test fails; where the tests cannot run, it counts as not caught. The exit code is 0 only if all
-are caught.
+A bug counts as caught if a test fails. If the tests cannot run, it counts as not caught. The exit code is 0 only if
+all bugs are caught.
 """
 
 import subprocess
@@ -21,18 +21,18 @@ OPTIONS = ["-q", "-x", "--no-header", "-p", "no:cacheprovider", "-m", ""]  # slo
 
 
 def contract(name, *parts):
-    """The contract suite of one mechanism."""
+    """Returns the pytest arguments of the contract tests of one mechanism."""
     files = [f"tests/mechanisms/test_contract_{part}.py" for part in parts or ("forms", "absence", "gradients")]
     return [*files, "-k", f"[{name}] or -{name}]"]
 
 
 def equation(words):
-    """The tests of mechanisms against their equations whose names hold a word."""
+    """Returns the pytest arguments that select equation tests of mechanisms by words in their names."""
     return ["tests/mechanisms/test_equations.py", "-k", words]
 
 
 def ops(*names):
-    """The tests of ops."""
+    """Returns the test files of the given modules of ops."""
     return [f"tests/ops/test_{name}.py" for name in names]
 
 
@@ -829,7 +829,7 @@ BUGS = [
 
 
 def plant(bug, folder):
-    """A copy of the project with the bug in it."""
+    """Copies the project into a folder and puts the bug into the copy."""
     for name in ("attnlab", "tests"):
         copytree(ROOT / name, folder / name, ignore=ignore_patterns("__pycache__"))
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
@@ -841,7 +841,7 @@ def plant(bug, folder):
 
 
 def hunt(bug):
-    """(bug, whether it was caught, by which test or why not, seconds)."""
+    """Returns (bug, whether a test caught it, the name of that test or the reason, seconds)."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         plant(bug, Path(folder))
@@ -854,7 +854,7 @@ def hunt(bug):
 
 
 def main(words):
-    """Hunt the bugs whose names hold one of the words, or all."""
+    """Runs the bugs whose names contain one of the words, or all bugs. Returns whether any bug was missed."""
     chosen = [bug for bug in BUGS if not words or any(word in bug.name for word in words)]
     caught = 0
     with ThreadPoolExecutor(2) as pool:

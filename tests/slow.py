@@ -1,22 +1,23 @@
-"""Which cases of the largest grids run by default. All others are slow: `-m slow` runs them, `-m ""` runs all.
+"""Lists the cases of the largest grids that run by default. All others are slow: `-m slow` runs them, `-m ""` all.
 
-A test that is not named here runs whole, unless it is marked itself. `tests/conftest.py` applies the list.
+A test that is not listed here runs with all its cases, unless it is marked itself. `tests/conftest.py` applies the
+list.
 """
 
 import pytest
 
-# One mechanism of each kind: pairwise, a sum of features, over all tokens at once with learned projections, and a
+# One mechanism of each kind: pairwise, linear (a sum of features), with learned projections over all tokens, and a
 # wrapper around a gated memory with inputs per token and learned arrays.
 KINDS = ("softmax", "linear", "linformer", "short-convolution")
 
-# One mechanism of each kind that decodes: pairwise, a sum of features, a memory with inputs per token, one with inputs
-# per query, and a wrapper.
+# One mechanism of each kind that decodes: pairwise, linear (a sum of features), a memory with inputs per token, one
+# with inputs per query, and a wrapper.
 DECODING = ("softmax", "linear", "gated-delta", "log-linear", "short-convolution")
 
-POSITIONS = ("sinusoidal", "shaw", "rotary")  # added to what is read, to the keys, and turning queries and keys
+POSITIONS = ("sinusoidal", "shaw", "rotary")  # added to the inputs, added to the keys, rotating queries and keys
 
-# By file, or by file and test: the ids, or values of a parameter, that run by default. If there are none, the
-# whole test is slow, and the comment names the test that keeps the property.
+# Maps a file, or a file and a test, to the ids or parameter values that run by default. If there are none, the whole
+# test is slow, and the comment names the test that checks the same property.
 DEFAULT: dict[str, tuple[str, ...]] = {
     # Every mechanism in every form.
     "mechanisms/test_contract_absence.py": KINDS,
@@ -78,7 +79,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "models/test_transformer.py::test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing": (
         *("softmax", "short-convolution"),
     ),
-    # The parts of an attention layer: all of them together, and one case of what "all" leaves out.
+    # The parts of an attention layer: all parts together, and one case with a part that "all" excludes.
     "modules/test_multi_head.py::test_a_causal_layer_is_the_formula_written_out": ("all", "norm after gate"),
     "modules/test_multi_head.py::test_token_by_token_equals_the_whole": ("softmax-all", "gated-delta-convolution"),
     "modules/test_multi_head.py::test_padding_before_and_after_changes_nothing": ("all",),
@@ -184,7 +185,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "ops/test_blockwise.py::test_no_array_of_all_pairs_is_created": ("causal",),
     "ops/test_conv.py::test_one_dimensional_convolution_equals_the_sum": ("2-2", "3-1"),
     "ops/test_conv.py::test_two_dimensional_convolution_equals_the_sum": ("(3, 3)-2", "(2, 3)-1"),
-    "ops/test_conv.py::test_its_gradients_agree_with_finite_differences": (),  # test_dense: it is that product
+    "ops/test_conv.py::test_its_gradients_agree_with_finite_differences": (),  # test_dense: the same product
     "ops/test_dense.py::test_it_is_the_matrix_product_in_every_order": ("lanes", "remat in a scan", "forward mode"),
     "ops/test_listed.py::test_an_edge_list_equals_its_dense_mask": ("beyond", "twice"),
     "ops/test_decay.py::test_a_closed_gate_leaves_later_tokens_exact": ("64-4", "32-1"),
@@ -213,14 +214,14 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     "tasks/speech/test_spoken.py::test_digits_of_the_official_split": (),  # data/audio/test_spoken.py
     "tasks/text/test_g2p.py::test_the_published_dictionary": (),  # data/text/test_cmudict.py
     "tasks/text/test_translation.py::test_published_captions": (),  # data/text/test_multi30k.py
-    # Tests that train a model of their own, or start a process.
+    # Tests that train a model of their own or start a process.
     "test_notebooks.py::test_a_notebook_runs_and_draws_its_figures": ("attention_by_hand",),
     "lab/results/test_ties.py::test_the_loss_decides_between_rates_with_equal_scores": (),  # records, loss_of_a_lane
     "lab/test_classification.py::test_two_phases_are_one_run": (),  # models/test_bert.py, tasks/text/test_sentences.py
     "lab/trained/test_score.py::test_the_command_prints_what_the_table_does_and_keeps_the_answers": ("text",),
     "faults/test_faults.py::test_a_few_cases_of_each_fault": ("kill",),
-    # Of the others: trainers: test_launch, storage/test_lock; surroundings: cli/test_streams; sigterm:
-    # training/test_loop; numbers: training/test_loop, training/test_state
+    # Other tests cover the remaining faults. trainers: test_launch, storage/test_lock. surroundings: cli/test_streams.
+    # sigterm: training/test_loop. numbers: training/test_loop, training/test_state.
     "lab/results/test_ties.py::test_pairs_of_single_words_select_the_rate_that_learns": (),  # test_launch
     "lab/runs/test_answer_table.py::test_a_run_stores_test_answers_of_every_seed_at_the_selected_rate": ("rates1",),
     "lab/study/test_user_code_runs.py::test_a_run_is_loaded_with_the_file_that_defines_its_code": ("sample",),
@@ -233,14 +234,14 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "dates",
         "published_layers",
     ),
-    "lab/study/test_sibling_imports.py::test_workers_and_trained_runs_find_it": (),  # test_workers, its others
+    "lab/study/test_sibling_imports.py::test_workers_and_trained_runs_find_it": (),  # test_workers, its other tests
     "lab/execution/test_workers.py::test_a_failed_variant_is_reported_and_the_others_are_trained": (),  # test_launch
     "lab/execution/test_workers.py::test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s": (),  # next
     "lab/test_classification.py::test_image_generation_has_maps_if_the_model_has_attention": (),  # models/test_sagan.py
     "lab/execution/test_artifacts.py::test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps": (),
     "lab/trained/test_inspect.py::test_detection_maps_have_positions_and_queries": (),  # test_snapshot
     "lab/test_problems.py::test_a_study_of_this_task_runs_and_can_be_sampled": ("associations",),
-    "lab/test_problems.py::test_a_model_without_attention_has_no_map": (),  # the one above, lab/trained/test_sample.py
+    "lab/test_problems.py::test_a_model_without_attention_has_no_map": (),  # the case above, lab/trained/test_sample.py
     "lab/planning/test_matching.py::test_a_run_keeps_the_matched_configuration_and_finds_it_again": (
         # planning/test_step_time.py
     ),
@@ -287,8 +288,8 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "shakespeare.py task.units=bpe task.units.size=1000",
     ),
     "cli/test_options.py::test_every_documented_match_is_found": ("activations.py",),
-    # Expensive tests with a cheaper one, or a cheaper case, of the same property.
-    "models/test_patterns.py::test_encoders_and_encoder_decoders_have_patterns_too": (),  # test_latent_attention: some
+    # Expensive tests of a property that a cheaper test, or a cheaper case, checks too.
+    "models/test_patterns.py::test_encoders_and_encoder_decoders_have_patterns_too": (),  # test_latent_attention
     "models/test_seq2seq.py::test_decoding_equals_teacher_forcing_and_padding_and_later_symbols_have_no_effect": (
         "last",
     ),
@@ -336,10 +337,10 @@ DEFAULT: dict[str, tuple[str, ...]] = {
 
 
 def add_marks(items: list[pytest.Item]) -> set[str]:
-    """Mark as slow what the list leaves out of the default run.
+    """Marks as slow the cases that the list excludes from the default run.
 
     Returns:
-        The tests of the list of which no case runs by default, although the list names some.
+        The listed tests of which no case runs by default, although the list names some.
     """
     found: dict[str, bool] = {}
     for item in items:
@@ -348,7 +349,7 @@ def add_marks(items: list[pytest.Item]) -> set[str]:
         if kept is None:
             continue
         call = getattr(item, "callspec", None)
-        if kept and call is None:  # a test of the file that has no grid
+        if kept and call is None:  # a test without parameters
             continue
         values = () if call is None else call.params.values()
         ids = {str(value) for value in values if isinstance(value, str | int | float)}

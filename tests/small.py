@@ -1,4 +1,4 @@
-"""A study so small that tests train it: reversing sequences of five symbols."""
+"""A study that is small enough for tests to train: reversing sequences of five symbols."""
 
 from attnlab.lab.study.study import Experiment
 from attnlab.models import AssociativeMemory, Transformer
@@ -10,7 +10,7 @@ TASK = Reverse(train_examples=64, valid_examples=8, test_examples=8, symbols=5, 
 MODEL = Transformer(width=8, heads=2, layers=1)
 TRAIN = Train(steps=12, batch_size=4, warmup=2, seeds=2, evaluate_every=6, save_every=6)
 EXPERIMENT = Experiment(TASK, MODEL, TRAIN)
-# Changes of it that compile in next to no time, with a checkpoint every 8 steps.
+# Overrides of the study that compile quickly, with a checkpoint every 8 steps.
 TINY = {
     "task": Associations(keys=4, examined=20),
     "model": AssociativeMemory(width=8),

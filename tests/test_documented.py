@@ -19,7 +19,7 @@ PACKAGES = ("lab", "mechanisms", "models", "tasks", "decoding", "modules.positio
 
 
 def configs():
-    """The dataclasses that are exported or registered, and the dataclasses that they derive from."""
+    """Returns the dataclasses that are exported or registered, and the dataclasses that they derive from."""
     packages = [import_module(f"attnlab.{name}") for name in PACKAGES]
     exported = [getattr(package, name) for package in packages for name in package.__all__]
     registered = [type(value) for place in registry.PLACES for value in registry.table(place).values()]
@@ -37,7 +37,7 @@ def test_help_shows_every_field_of_a_config(kind):
         assert documentation, f"{name} has no documentation"
         assert f"\n    {name} (" in text
         assert indent(documentation, " " * 8) in text
-    # What a list shows is the first line of the docstring as before, read from the class or an instance.
+    # Lists show the first line of the docstring. It stays the same when read from the class or an instance.
     assert text.split("\n")[0] == inspect.cleandoc(vars(kind)["__doc__"]).split("\n")[0]
 
 

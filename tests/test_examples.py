@@ -1,4 +1,4 @@
-"""The examples in docstrings show what their code gives."""
+"""Checks that the examples in docstrings give the output that they show."""
 
 import doctest
 from importlib import import_module

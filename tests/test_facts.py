@@ -1,4 +1,4 @@
-"""What is true of attention, and what is often printed and false: each by numbers, of the mechanisms themselves."""
+"""Numerical checks of facts about attention, and of common false statements about it, on the mechanisms themselves."""
 
 import itertools
 
@@ -27,7 +27,10 @@ def normal(seed, *shapes):
 
 
 def rank(matrix):
-    """How many singular values are above 1e-10 of the largest: rounding in float64 leaves some 1e-16 of it."""
+    """Returns the number of singular values above 1e-10 of the largest.
+
+    Rounding in float64 leaves about 1e-16 of it.
+    """
     values = np.linalg.svd(np.asarray(matrix), compute_uv=False)
     return int((values > 1e-10 * values[0]).sum())
 
@@ -53,12 +56,13 @@ def test_unscaled_scores_saturate_softmax_and_shrink_its_gradient():
         return np.asarray(jax.jit(lambda q, k: masked_softmax(score(q, k), np.ones((T, T), bool)))(q, k))
 
     def slope(score, K):
-        """The size of the derivative of the weights by their scores, diag(w) − wᵀw, in the mean over queries."""
+        """Returns the norm of the derivative of the weights by their scores, diag(w) − wᵀw, averaged over queries."""
         return np.mean([np.linalg.norm(np.diag(w) - np.outer(w, w)) for w in shares(score, K)])
 
     widths = (4, 64, 1024)
     scaled, unscaled = ([slope(score, K) for K in widths] for score in (scaled_dot, dot))
-    # Scaled, no width is worse than another; unscaled, it falls as the width grows, for most queries to nothing.
+    # Scaled scores have similar derivatives at all widths. For unscaled scores, the derivative falls as the width
+    # grows, and vanishes for most queries.
     assert max(scaled) <= 1.5 * min(scaled)
     assert unscaled == sorted(unscaled, reverse=True)
     assert unscaled[-1] < 0.5 * unscaled[0]
@@ -99,7 +103,7 @@ def test_the_rank_of_a_linear_map_is_at_most_the_number_of_features(name):
 
 
 def test_softmax_has_no_such_bound():
-    # In exact arithmetic the rank is full; T is small enough for float64 to see it.
+    # In exact arithmetic the rank is full. T is small enough for float64 to show this.
     q, k, _, _ = inputs(Softmax(), 16)
     assert rank(weights(Softmax(), q * 3, k)) == 16
     elu = Linear(feature=EluPlusOne())
@@ -122,7 +126,7 @@ H, WIDTH, T = 3, 4, 16
 
 
 def by_heads(mechanism):
-    """q, k, v [H T K]; what each head answers [H T K]; and its map [H T T]."""
+    """Returns q, k, v [H T K], the output of each head [H T K], and the map of each head [H T T]."""
     q, k, v = normal(5, *[(H, T, WIDTH)] * 3)
     y, maps = jax.jit(jax.vmap(lambda q, k, v: (mechanism.attend(q, k, v), mechanism.attend(q, k, jnp.eye(T)))))(
         q, k, v
@@ -131,7 +135,7 @@ def by_heads(mechanism):
 
 
 def joined(x):
-    """Heads [H T K] side by side, [T H·K]."""
+    """Concatenates heads [H T K] into [T H·K]."""
     return np.moveaxis(np.asarray(x), 0, 1).reshape(x.shape[1], -1)
 
 
@@ -157,12 +161,12 @@ def test_linear_heads_are_one_only_where_they_share_scores_or_values():
     out = np.random.default_rng(6).normal(size=(H, WIDTH, WIDTH))
     y = lambda q, v: np.stack([attend(UNNORMALISED, q[h], k[h], v[h]) for h in range(H)])
     mixed = lambda y: np.einsum("htv,hvd->td", y, out)
-    # Different scores, different values: their maps are different maps.
+    # If scores and values differ between heads, the maps differ.
     assert min(np.abs(maps[one] - maps[other]).max() for one, other in ((0, 1), (0, 2), (1, 2))) > 1
-    # The same scores: one head, whose values are Σ_h v_h W_h.
+    # If the scores are the same, the heads equal one head whose values are Σ_h v_h W_h.
     alike = np.stack([attend(UNNORMALISED, q[0], k[0], v[h]) for h in range(H)])
     np.testing.assert_allclose(mixed(alike), attend(UNNORMALISED, q[0], k[0], mixed(v)), atol=1e-9)
-    # The same values after W_h: one head of width H·K.
+    # If the values after W_h are the same, the heads equal one head of width H·K.
     shared = np.stack([v[0]] * H)
     wide = attend(UNNORMALISED, joined(q), joined(k), v[0])
     np.testing.assert_allclose(y(q, shared).sum(axis=0), wide, atol=1e-9)
@@ -178,7 +182,7 @@ def test_without_positions_and_unmasked_attention_is_permutation_equivariant(nam
     order = np.random.default_rng(1).permutation(9)
 
     def apart(move, mask=Full()):
-        """How far permuting before is from permuting after, where `move` knows of positions."""
+        """Returns the difference between permuting the inputs and permuting the outputs. `move` may add positions."""
         mixed = attend(mechanism, *(move(x) for x in (q, k)), v, mask, **extra)
         permuted = attend(mechanism, *(move(x[order]) for x in (q, k)), v[order], mask, **extra)
         return float(jnp.abs(permuted - mixed[order]).max())
@@ -203,11 +207,11 @@ def test_mechanisms_with_parameters_per_position_are_not_equivariant(name):
 
 
 def convolution_by_attention(x, w, scale=50.0, border=True, width=None):
-    """H = k² heads whose scores know relative positions alone, and look at one pixel each.
+    """Computes a convolution with H = k² heads, whose scores depend on relative positions only and select one pixel.
 
-    Head h scores the shift δ from query to key by r_δ·u_h = −scale |δ − Δ_h|² + a constant of the query, with
-    r_δ = (|δ|², δ₁, δ₂) (theorem 1). Keys stand at every pixel and, if `border`, at the zeros around the image; w of
-    the head is split into W_v and W_o of `width` between them.
+    Head h scores the shift δ from query to key by r_δ·u_h = −scale |δ − Δ_h|² + a constant of the query, with r_δ =
+    (|δ|², δ₁, δ₂) (theorem 1). The keys are all pixels and, if `border`, the zeros around the image. The weights w of
+    each head are factored into W_v and W_o, with `width` features between them.
     """
     (rows, columns, C), (size, _, _, D) = x.shape, w.shape
     reach = (size - 1) // 2
@@ -241,7 +245,8 @@ def test_attention_reproduces_a_convolution_to_rounding(C, D):
     exact = conv_2d(x, w)
     apart = lambda y: np.abs(np.asarray(y - exact)) / np.abs(exact).max()
     assert apart(run(x, w)).max() <= 1e-14
-    # What it needs: a scale at which softmax is one, zeros around the image, and values wide enough.
+    # The equality needs a scale at which softmax selects one key, zeros around the image, and values that are wide
+    # enough.
     assert apart(run(x, w, scale=5.0)).max() > 1e-3
     bare = apart(run(x, w, border=False))
     assert bare[1:-1, 1:-1].max() <= 1e-14
@@ -262,7 +267,7 @@ def test_softmax_costs_grow_quadratically_and_linear_attention_linearly():
     grown = lambda mechanism: mechanism.cost(4096, 4096, 64, 64).flops / mechanism.cost(2048, 2048, 64, 64).flops
     assert grown(Softmax()) == pytest.approx(4, rel=0.01)
     assert grown(Linear()) == pytest.approx(2, rel=0.01)
-    # The last product of linear attention is O(T·M·V), as its first: not O(T·D).
+    # The last product of linear attention costs O(T·M·V), as the first one does, and not O(T·D).
     M = 64
     flops = Linear(normalise=False).cost(1000, 1000, M, 32).flops
     assert flops >= 1000 * M * 32 * 2 * 2
@@ -277,7 +282,7 @@ def test_decoding_costs_grow_with_the_past_in_softmax_and_are_constant_in_linear
         assert longer.state_bytes == 2 * shorter.state_bytes
 
     def counted(mechanism, length):
-        """Operations and bytes of one step, as the compiler counts them, in a room for `length` tokens."""
+        """Returns the operations and bytes of one step with a state for `length` tokens, as counted by the compiler."""
         state = mechanism.start(length, 64, 64, jnp.float32)
         token = jnp.ones((1, 64), jnp.float32)
         told = jax.jit(mechanism.extend).lower(state, token, token, token).compile().cost_analysis()
@@ -314,7 +319,7 @@ def test_rotation_before_a_feature_map_is_not_relative_and_after_it_can_be_negat
     assert (after < 0).any()
 
 
-# Often printed, and wrong.
+# Common statements that are false.
 
 
 def test_the_softmax_is_over_keys():
@@ -331,7 +336,7 @@ def test_a_score_of_zero_has_weight_and_a_missing_edge_has_none():
     zeroed = masked_softmax(jnp.where(edges, scaled_dot(jnp.asarray(q), jnp.asarray(k)), 0), jnp.ones((4, 4), bool))
     assert not np.any(map_[~edges])
     assert (zeroed[~edges] > 0.01).all()
-    # Nor is it enough to strike weights out after the softmax: the rest no longer sum to one.
+    # Setting weights to zero after the softmax does not suffice either: the remaining weights no longer sum to one.
     struck = weights(Softmax(), q, k) * edges
     assert (struck.sum(axis=1) < 0.999).all()
     np.testing.assert_allclose(struck / struck.sum(axis=1, keepdims=True), map_, atol=1e-12)

@@ -1,4 +1,4 @@
-"""The notebooks: built from their sources, and run from top to bottom."""
+"""Checks that the notebooks are built from their sources and run from top to bottom."""
 
 import re
 import runpy
@@ -40,7 +40,7 @@ def test_the_first_cell_installs_attnlab_if_missing_and_keeps_jax(name, monkeypa
     assert asked == [], "nothing, where it is"
     monkeypatch.setitem(sys.modules, "attnlab", None)
     monkeypatch.chdir(tmp_path)
-    # A bare name is one that nobody has registered; a folder of that name is a checkout.
+    # The bare name is not registered in the package index. A folder of that name is a checkout.
     for source in ("", "attnlab"):
         with pytest.raises(ModuleNotFoundError, match=r"^attnlab is not installed: set SOURCE above to the folder of"):
             exec(first.replace('SOURCE = ""', f"SOURCE = {source!r}"), {})
@@ -62,7 +62,7 @@ def test_the_first_cell_installs_attnlab_if_missing_and_keeps_jax(name, monkeypa
 
 
 def test_nothing_installs_attnlab_from_pypi_by_name():
-    """Nobody has registered the name in the package index: whoever does could run code on readers' machines."""
+    """The name is not registered in the package index. Whoever registers it could run code on readers' machines."""
     files = [*ROOT.glob("*.*"), *(ROOT / ".ci").iterdir()]
     for folder in ("attnlab", "notebooks", "experiments", "benchmarks"):
         files += [path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".ipynb", ".md")]
@@ -81,7 +81,7 @@ def test_a_notebook_runs_and_draws_its_figures(name):
     outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
     assert not any("Traceback" in str(output) for output in outputs)
     shown = [output.data.get("text/plain", "") for output in outputs if output.output_type == "display_data"]
-    # Of a run one line stays, which was brought up to date.
+    # Each run shows one line, which is updated in place.
     assert [text for text in shown if "variant 2 of 2" in text] == [text for text in shown if ": step " in text]
     assert sum("step 240 of 240, loss " in text for text in shown) == (name in TRAINS)
     kinds = {kind for output in outputs for kind in output.get("data", {})}

@@ -1,4 +1,4 @@
-"""Traps that attention and JAX set, one a row: which tests spring each; and those that no other file does."""
+"""Lists pitfalls of attention and JAX with the tests that check each, and tests those that no other file checks."""
 
 import ast
 from pathlib import Path
@@ -154,13 +154,14 @@ def test_every_row_has_a_test(row, tests):
         assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-# The rows that no other file is about.
+# Pitfalls that no other file checks.
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
 @pytest.mark.parametrize("block", [None, 4])
 def test_several_masks_do_not_overflow_in_half_precision(block, dtype):
-    # Each mask added as a large negative number would be twice or thrice that number, which is −∞; and −∞ + ∞ is NaN.
+    # Adding a large negative number per mask would give two or three times that number, which is −∞. Then −∞ + ∞ is
+    # NaN.
     mechanism = Softmax(block=block)
     q, k, v, _ = inputs(mechanism, 9, dtype=dtype)
     ids = np.arange(9, dtype=np.int32) // 3
@@ -189,7 +190,7 @@ def test_inputs_with_extra_axes_are_refused(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     mask = Causal() if refusal(mechanism, KeyPadding(np.ones(4, bool))) else KeyPadding(np.ones(4, bool))
-    # Four heads of four tokens and width four: every product would find what it looks for.
+    # Four heads of four tokens with width four: no product fails because of its shapes.
     heads = np.ones((4, 4, 4), np.float32)
     wrong = {
         "one head": (heads, heads, heads, extra),
@@ -225,13 +226,13 @@ def test_error_prone_functions_are_not_used():
             assert word not in text, f"{path.relative_to(ROOT)} holds {word}"
 
 
-# Modules that run what they read, and calls that run what they are given.
+# Modules that execute what they load, and calls that execute their arguments.
 RUNNERS = {"pickle", "cloudpickle", "dill", "jsonpickle", "joblib", "marshal", "shelve", "yaml", "runpy", "pty"}
 CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.startfile", "subprocess.getoutput"} | {
     f"os.{kind}{end}" for kind in ("exec", "spawn") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 }
-# Who may, and why: an experiment file is run, by that one function; modules are loaded by names that our own source
-# lists; a benchmark hands its environment to its own process.
+# Permitted uses. One function executes an experiment file, modules are loaded by names that the source lists, and a
+# benchmark passes its environment to its own process.
 MAY = {
     ("attnlab/lab/study/load.py", "compile"),
     ("attnlab/lab/study/load.py", "exec"),
@@ -249,7 +250,7 @@ def unsafe(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] in RUNNERS)
         elif isinstance(node, ast.ImportFrom):
-            # A name of its own would hide what is called by it.
+            # Importing the function itself would hide the calls to it.
             words = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
             yield from (word for word in words if word.split(".")[0] in RUNNERS or word in CALLS | {"numpy.load"})
         elif isinstance(node, ast.Call):
@@ -265,7 +266,7 @@ def unsafe(tree):
 
 
 def unsafe_call(node, given):
-    """`given`: the keywords with their values where these are constants."""
+    """Yields what is unsafe in a call. `given` maps its keywords to their values, where these are constants."""
     called = ast.unparse(node.func).removeprefix("builtins.")
     method = called.rsplit(".", 1)[-1]
     if called in CALLS:

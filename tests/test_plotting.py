@@ -48,7 +48,7 @@ def test_boxes_are_drawn_where_they_are():
 def test_dollars_in_a_name_are_dollars(name):
     blank = np.full((40, 40), 1.0)
     other = name.replace("$", "S")
-    # Nothing is lowered, slanted or left out: with other letters it is as wide.
+    # No part of the label is lowered, slanted or omitted: it is as wide as with other letters.
     for one in (
         lambda name: grid([blank], [name], side=4),
         lambda name: grid([blank], boxes=[[Box((0, 0.5, 1, 1), name)]]),

@@ -1,4 +1,4 @@
-"""What the README and CI say is what they do."""
+"""Checks the statements and commands of the README and of CI."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ def test_ci_uses_the_test_command_of_the_readme():
     assert len(commands) == 2
     assert commands[0].startswith("python3 -m venv --clear .venv-test && ")
     assert commands[1].startswith(".venv-test/bin/python -m pytest ")
-    # A page of a code host shows about so many columns.
+    # A page of a code host shows about this many columns.
     assert all(len(command) <= 104 for command in commands)
 
 
@@ -45,7 +45,7 @@ def test_its_python_runs(tmp_path, monkeypatch):
 
 
 def test_no_file_contains_local_paths():
-    # Written apart, so that this file does not find itself.
+    # The words are split so that the test does not find them in this file.
     unwanted = ["/" + "work/", "index" + "-url", "find" + "-links", "/" + "root/"]
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts

@@ -1,4 +1,4 @@
-"""The picture of the README shows what docs/results.md says, and is drawn from the data as they are now."""
+"""Checks that the picture in the README shows the values of docs/results.md and is drawn from the current data."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ RESULTS = (ROOT / "docs" / "results.md").read_text()
 README = (ROOT / "README.md").read_text()
 DRAW = runpy.run_path(str(PICTURES / "draw.py"))
 ROWS = DRAW["load"]()
-# How docs/results.md calls mechanisms with a state of constant size, by their feature map or by their rule.
+# Names in docs/results.md of mechanisms with a state of constant size, by feature map or by update rule.
 MAPS = {"elu+1", "exp", "ReLU", "squared ReLU", "identity", "Hedgehog", "Performer", "FAVOR+", "Taylor", "cosFormer"}
 RULES = {"delta", "gated-delta", "KDA", "gated-linear", "SSD", "retention", "lightning", "fast-weight"}
 VALUE = re.compile(r"([\d.]+)%? \(([\d.]+)–([\d.]+)\)")
@@ -27,14 +27,14 @@ def section(row):
 
 
 def table(row):
-    """The first table of the section, a dictionary of columns for each row, by the mechanism."""
+    """Returns the first table of the section: for each mechanism, a dictionary of columns."""
     lines = re.search(r"(?:^\|.*\n)+", section(row), re.M)[0].splitlines()
     head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return {cells[0]: dict(zip(head[1:], cells[1:], strict=True)) for cells in body}
 
 
 def measured(cells):
-    """The mean and the ends of the interval as printed, or None where no interval is recorded."""
+    """Returns the mean and the ends of the interval as printed, or None if no interval is recorded."""
     found = [match.groups() for cell in cells.values() if (match := VALUE.fullmatch(cell))]
     return found[0] if found else None
 

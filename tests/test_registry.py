@@ -73,7 +73,7 @@ def test_an_unknown_name_of_a_registry_lists_the_nearest_and_the_known(place):
     assert f"known: {', '.join(table)}" in str(missing.value)
     with pytest.raises(KeyError, match="3"):
         table[3]
-    # Else it is a dict as any: nothing is added by asking.
+    # Otherwise it is an ordinary dict: looking up a key adds nothing.
     assert isinstance(table, dict)
     assert table.get("nothing") is None
     assert "nothing" not in table

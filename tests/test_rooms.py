@@ -1,4 +1,4 @@
-"""The rooms: what may import what, that imports stay light, and that every file is in its list."""
+"""Checks what each room (package) may import, that imports stay light, and that every file is in its list."""
 
 import ast
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "attnlab"
-# A room may import those named here, of ours and of others'. The order is that of the floors: arrows go down.
+# The rooms (packages) of attnlab and the libraries that each room may import. Rooms only import rooms below them.
 GROUND = {"console", "storage", "plotting"}
 ATTENTION = {"ops", "mechanisms", "modules", "models", "analysis"}
 WORK = {"data", "tasks", "decoding", "training"}
@@ -45,7 +45,7 @@ ROOMS: dict[str, tuple[set[str], set[str] | None]] = {  # None: any library
     "bench": (BELOW - {"data", "tasks", "decoding"}, None),
     **{room: (BELOW | below, None) for room, below in LAB.items()},
     "lab.launch": (BELOW | {*LAB}, None),
-    "lab": (set(), set()),  # names what it lends, and imports it on first use
+    "lab": (set(), set()),  # lists the names it exports, and imports them on first use
     "cli": (BELOW | {*LAB, "lab.launch", "bench"}, None),
     "__main__": ({"cli", "system"}, set()),
     "registry": (set(), set()),
@@ -53,7 +53,7 @@ ROOMS: dict[str, tuple[set[str], set[str] | None]] = {  # None: any library
     "documented": (set(), set()),
     "": (set(), set()),
 }
-ANY = {"registry", "documented", "pattern", ""}  # what any room may import of ours: it imports no room itself
+ANY = {"registry", "documented", "pattern", ""}  # modules that any room may import: they import no room themselves
 UNWANTED = {
     "tensorflow",
     "absl",
@@ -70,7 +70,7 @@ FILES = sorted(HOUSE.rglob("*.py"))
 
 
 def imported(path):
-    """The modules that a file imports, wherever in it."""
+    """Yields the modules that a file imports, anywhere in it."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -80,13 +80,13 @@ def imported(path):
 
 
 def room_of(module):
-    """The room of a module of ours: `attnlab.lab.study.load` is in lab.study, `attnlab.ops.mask.base` in ops."""
+    """Returns the room of a module: `attnlab.lab.study.load` is in lab.study, `attnlab.ops.mask.base` in ops."""
     _, *parts = module.split(".")
     return ".".join(parts[:2] if parts[:1] == ["lab"] else parts[:1])
 
 
 def name_of(path):
-    """The module in a file."""
+    """Returns the name of the module in a file."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -94,7 +94,7 @@ MODULES = {name_of(path): path for path in FILES}
 
 
 def ours(path):
-    """The modules of ours that a file imports, itself left out."""
+    """Returns the modules of attnlab that a file imports, except itself."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -123,7 +123,7 @@ def test_no_rooms_import_each_other():
     def floor(room):
         below, _ = ROOMS[room]
         if room not in order:
-            order[room] = None  # a circle would meet it here
+            order[room] = None  # a cycle would find None here
             order[room] = 1 + max((floor(other) for other in below), default=0)
         assert order[room] is not None, f"{room} is below itself"
         return order[room]
@@ -199,7 +199,7 @@ def test_every_experiment_documents_its_claim_and_command_and_loads(path):
     assert load_study(path).variants(quick=True)
 
 
-# One of each kind of system. A model is refused when it is put together with what its position cannot serve.
+# One experiment for each kind of system. Creating a model fails if its position cannot serve its mechanism.
 @pytest.mark.parametrize(
     "name",
     ["g2p", "vit_vs_cnn", "cora", "spoken_digits", "shakespeare_larger", "bert", "sagan", "detr", "long_range"],
@@ -212,7 +212,7 @@ def test_one_override_selects_linear_attention_in_every_system(name):
     study = apply(load_study(ROOT / "experiments" / f"{name}.py"), ["model.mechanism=linear"])
     models = [experiment.model for experiment in study.variants().values()]
     assert MECHANISMS["linear"] in [getattr(model, "mechanism", None) for model in models]
-    # No encoder or decoder keeps another mechanism under that field's name.
+    # No encoder or decoder keeps a mechanism of its own.
     served = [getattr(model, "attentions", {}) for model in models]
     own = [mechanism for parts in served for name, mechanism in parts.items() if name in ("encoder", "decoder")]
     assert all(mechanism == MECHANISMS["linear"] for mechanism in own)

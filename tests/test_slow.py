@@ -1,4 +1,4 @@
-"""The list of the cases that run by default names tests that exist."""
+"""Checks that the list of cases that run by default names existing tests."""
 
 from pathlib import Path
 

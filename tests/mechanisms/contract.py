@@ -1,8 +1,8 @@
-"""The inputs of the contract suite for any mechanism and its extra inputs, and how it calls a mechanism.
+"""Inputs for the contract tests of any mechanism and its extra inputs, and compiled calls of a mechanism.
 
-Calls are compiled whole, over a few shapes, and their masks are arrays of data: one program serves many cases. What
-goes in and comes out is numpy's, so that cutting and comparing compile nothing. Tests of one mechanism run in one
-process (`tests/groups.py`), so that they share its programs.
+Each call is compiled as a whole for a few shapes, with masks as arrays, so one program serves many cases. Inputs and
+outputs are NumPy arrays, so slicing and comparing compile nothing. Tests of one mechanism run in one process
+(`tests/groups.py`) and share its programs.
 """
 
 from dataclasses import fields, replace
@@ -20,10 +20,10 @@ from attnlab.mechanisms.inputs import shape_of
 from attnlab.ops.mask import Full
 
 K, V, N = 4, 6, 9  # width of keys and of values, and tokens of most sequences
-BLOCKS = (None, 2)  # of a sequence so short: the mechanism's own, and several of them with a rest
-EXACT = 1e-10  # float64: forms are the same sums in another order
+BLOCKS = (None, 2)  # the mechanism's own block size, and one that gives several blocks and a shorter last one
+EXACT = 1e-10  # float64: the forms compute the same sums in different orders
 
-# Windows, blocks and ranks for sequences of a few tokens: with those it comes with, a mechanism would see all of them.
+# Windows, blocks and ranks for sequences of a few tokens. With its default sizes, a mechanism would see all of them.
 SIZES = {
     "block": 4,
     "chunk": 4,
@@ -40,12 +40,12 @@ SIZES = {
 }
 
 
-# Compared with all pairs, values and gradients, by tests of their own: here all pairs will do, which compile sooner.
+# Their own tests compare values and gradients with those of all pairs. Here all pairs are used, which compile faster.
 SORTED = {"strided", "longformer", "bigbird", "reformer"}
 
 
 def small(name, mechanism):
-    """The mechanism with sizes that a few tokens exceed."""
+    """Returns the mechanism with sizes that a few tokens exceed."""
     held = {field.name for field in fields(mechanism) if getattr(mechanism, field.name) is not None}
     sizes = SIZES | ({"block": None} if name in SORTED else {})
     return replace(mechanism, **{field: size for field, size in sizes.items() if field in held})
@@ -55,7 +55,7 @@ SMALL = {name: small(name, mechanism) for name, mechanism in MECHANISMS.items()}
 
 
 def group(names):
-    """Parametrise over mechanisms by name."""
+    """Parametrizes a test over mechanisms by name."""
     return pytest.mark.parametrize("name", names)
 
 
@@ -64,18 +64,18 @@ stateful = group([name for name, mechanism in MECHANISMS.items() if mechanism.tr
 
 
 def near(a, b, tolerance=EXACT):
-    """All numbers of two trees agree to `tolerance`."""
+    """Checks that all numbers of two trees agree to `tolerance`."""
     for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=0, atol=tolerance)
 
 
 def per_token(mechanism):
-    """Shapes of the extra inputs per key token and per query token."""
+    """Returns the shapes of the extra inputs per key token and per query token."""
     return {**mechanism.tokens, **mechanism.queries}
 
 
 def inputs(mechanism, T, S=None, seed=0, dtype=None):
-    """(q, k, v, extras) of standard normal numbers: T queries, S keys (T if not given)."""
+    """Returns (q, k, v, extras) of standard normal numbers for T queries and S keys (T by default)."""
     S = T if S is None else S
     dtype = jnp.result_type(float) if dtype is None else dtype
     rng = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ def inputs(mechanism, T, S=None, seed=0, dtype=None):
 
 @cache
 def _learned(mechanism, seed):
-    """The learned arrays, and what differs by head and is not learned: that of the last of two heads."""
+    """Returns the initial learned arrays, and the constants of the last of two heads."""
     with jax.enable_x64(True):
         constants = jax.device_get({name: x[-1] for name, x in mechanism.heads(2).items()})
     with jax.enable_x64(False):
@@ -97,7 +97,7 @@ def _learned(mechanism, seed):
 
 
 def cut(mechanism, extras, keys, queries=None):
-    """The extras restricted to some keys and to some queries, which are those of the keys if not given."""
+    """Returns the extras of some keys and of some queries, which are those of the keys by default."""
     rows = dict.fromkeys(mechanism.tokens, keys) | dict.fromkeys(
         mechanism.queries, keys if queries is None else queries
     )
@@ -105,12 +105,12 @@ def cut(mechanism, extras, keys, queries=None):
 
 
 def spoil(x, keep, bad=jnp.nan):
-    """X with what is not kept replaced by `bad`."""
+    """Returns x with rows that are not kept replaced by `bad`."""
     return np.where(np.reshape(keep, (-1, *[1] * (x.ndim - 1))), x, x.dtype.type(bad))
 
 
 def refusal(mechanism, mask, T=4, S=4):
-    """Why the mechanism cannot honour a mask, or None where it can."""
+    """Returns why the mechanism does not support a mask, or None if it does."""
     q, k, v, extra = inputs(mechanism, T, S)
     try:
         jax.eval_shape(lambda: mechanism.attend(q, k, v, mask, **extra))
@@ -120,13 +120,13 @@ def refusal(mechanism, mask, T=4, S=4):
 
 
 def honoured(mechanism, mask, T=4, S=4):
-    """Skip the test where the mechanism says that it cannot honour the mask."""
+    """Skips the test if the mechanism does not support the mask."""
     if why := refusal(mechanism, mask, T, S):
         pytest.skip(why)
 
 
 def compiled(function):
-    """`function`, jitted; its first argument and its `block` are known while tracing, its answers are numpy's."""
+    """Returns `function`, jitted. Its first argument and its `block` are static, and its results are NumPy arrays."""
     run = jax.jit(
         function, static_argnums=0, static_argnames=["block"] if "block" in signature(function).parameters else []
     )
@@ -164,7 +164,7 @@ def extend(mechanism, state, q, k, v, **given):
 
 
 def _back(run, target, *arguments):
-    """The answer of `run`, and the gradients of its product with `target`."""
+    """Returns the output of `run`, and the gradients of its product with `target`."""
 
     def value(*arguments):
         y = run(*arguments)
@@ -176,19 +176,19 @@ def _back(run, target, *arguments):
 
 @compiled
 def causal_back(mechanism, target, q, k, v, extra, *, block=None, **given):
-    """`causal`, and the gradients of its product with `target` for q, k, v and the extras."""
+    """Returns the output of `causal`, and the gradients of its product with `target` for q, k, v and the extras."""
     run = lambda q, k, v, extra: mechanisms.causal(mechanism, q, k, v, block=block, **given, **extra)
     return _back(run, target, q, k, v, extra)
 
 
 @compiled
 def attend_back(mechanism, target, q, k, v, extra, mask=Full(), **given):
-    """`attend`, and the gradients of its product with `target` for q, k, v and the extras."""
+    """Returns the output of `attend`, and the gradients of its product with `target` for q, k, v and the extras."""
     return _back(lambda q, k, v, extra: mechanism.attend(q, k, v, mask, **given, **extra), target, q, k, v, extra)
 
 
 def packed(mechanism, target, *, block=None, keep=None, segment=None, bad=np.nan):
-    """A causal pass over N tokens, with garbage where they are not kept: (y, gradients)."""
+    """Returns (y, gradients) of a causal pass over N tokens, where tokens that are not kept are replaced by `bad`."""
     q, k, v, extra = inputs(mechanism, N)
     keep = np.ones(N, bool) if keep is None else np.asarray(keep)
     segment = np.zeros(N, np.int32) if segment is None else np.asarray(segment, np.int32)
@@ -198,6 +198,6 @@ def packed(mechanism, target, *, block=None, keep=None, segment=None, bad=np.nan
 
 
 def by_itself(mechanism, target, rows):
-    """A causal pass over some of those tokens alone."""
+    """Returns (y, gradients) of a causal pass over some of those tokens alone."""
     q, k, v, extra = inputs(mechanism, N)
     return causal_back(mechanism, target[rows], q[rows], k[rows], v[rows], cut(mechanism, extra, rows))

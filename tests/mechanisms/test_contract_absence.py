@@ -1,4 +1,4 @@
-"""The contract: what is masked, padded or of another sequence might as well not be there."""
+"""The contract: masked tokens, padding and other sequences have no effect."""
 
 import jax
 import numpy as np
@@ -56,7 +56,7 @@ def test_masked_keys_affect_neither_outputs_nor_gradients(name, keep, bad):
         if not keep.any():
             assert not np.any(y)
             return
-        # The same without those keys at all.
+        # The same call without those keys.
         few, back = run(k[keep], v[keep], cut(mechanism, extra, keep, slice(None)), Full(), j[keep])
         near(y, few)
         near((dq, dk[keep], dv[keep], cut(mechanism, dextra, keep, slice(None))), back)
@@ -116,7 +116,8 @@ def test_padding_changes_neither_values_nor_gradients(name, block, keep, bad):
         near((*(x[keep] for x in back[:3]), cut(mechanism, back[3], keep)), alone)
 
 
-# Sequences of three tokens each; ids rise, fall and return; padding nowhere, around, inside, and of another's id.
+# Three sequences of three tokens each, as kept tokens and segment ids. Ids rise, fall and recur. Padding is absent,
+# around, inside, or has the id of another sequence.
 PACKED = {
     "packed": ("111111111", "444111444"),
     "padded": ("011101110", "922295550"),

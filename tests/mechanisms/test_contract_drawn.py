@@ -1,4 +1,4 @@
-"""The contract on what hypothesis draws: values, padding, segments, masks and blocks, over one shape."""
+"""The contract for values, padding, segments, masks and blocks drawn by hypothesis, with one shape."""
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ values = st.tuples(st.integers(0, 2**16), st.sampled_from([0.0, 0.3, 1.0, 3.0]))
 
 
 def drawn(mechanism, values):
-    """Inputs of a seed and a size."""
+    """Returns inputs for a seed, with q and k multiplied by a size."""
     seed, size = values
     q, k, v, extra = inputs(mechanism, N, seed=seed)
     return size * q, size * k, v, extra

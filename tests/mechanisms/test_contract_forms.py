@@ -1,4 +1,4 @@
-"""The contract: all forms of a mechanism are one mechanism."""
+"""The contract: all forms of a mechanism compute the same function."""
 
 import itertools
 
@@ -29,7 +29,7 @@ from tests.mechanisms.contract import (
 )
 
 pytestmark = pytest.mark.usefixtures("x64")
-# Whose weights are a function of q_t, k_j and their positions alone, and which of those are shares of one.
+# Mechanisms whose weights depend on q_t, k_j and their positions alone, and mechanisms whose weights sum to one.
 PAIRS = ["softmax", "softmax-blockwise", "sigmoid", "linear"]
 SHARES = ["softmax", "softmax-blockwise", "window", "strided", "longformer", "bigbird", "linear", "performer", "taylor"]
 
@@ -93,7 +93,7 @@ def test_the_map_reproduces_the_output(name):
             map_ = weights(mechanism, q, k, mask, **extra)
             if value_width(mechanism, extra) is None:
                 near(map_ @ v, attend(mechanism, q, k, v, mask, **extra))
-            else:  # one map per channel, whose mean is given, and possibly values among the extra inputs
+            else:  # one map per channel: their mean is returned, and extra inputs may contain values
                 same = np.repeat(v[:, :1], V, axis=1)
                 change = attend(mechanism, q, k, same, mask, **extra) - attend(mechanism, q, k, 0 * v, mask, **extra)
                 near(map_ @ v[:, 0], change.mean(axis=1))
@@ -142,7 +142,7 @@ def test_given_positions_are_used(name):
     i = np.arange(4, dtype=np.int32) + 2
     y = attend(mechanism, q, k, v, Causal(), i=i, **extra)
     near(weights(mechanism, q, k, Causal(), i=i, **extra) @ v, y)
-    # Positions that follow from the shapes, ends aligned, are those given in words.
+    # Positions inferred from the shapes, with aligned ends, equal positions that are passed.
     extra = cut(mechanism, extra, slice(None), slice(0, 2))
     aligned = attend(mechanism, q[:2], k, v, Causal(), **extra)
     near(aligned, attend(mechanism, q[:2], k, v, Causal(), i=np.array([2, 3]), j=np.arange(4), **extra))
@@ -164,7 +164,8 @@ def test_unknown_and_missing_extras_are_named(name):
     with pytest.raises(TypeError, match="got unexpected inputs nonsense;"):
         mechanism.attend(q, k, v, nonsense=q, **extra)
     for missing in extra:
-        # What differs by head has no default: under a `jax.vmap` over heads it would be one head's for all.
+        # Constants per head have no default. Under a `jax.vmap` over heads, all heads would get the constants of one
+        # head.
         said = f"pass {missing}=mechanism.heads" if missing in mechanism.heads(2) else ""
         with pytest.raises(TypeError, match=rf"missing inputs {missing}.*{said}"):
             mechanism.attend(q, k, v, **{n: x for n, x in extra.items() if n != missing})

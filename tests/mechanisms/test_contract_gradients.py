@@ -1,4 +1,4 @@
-"""The contract: gradients are right, finite, and never reach the future."""
+"""The contract: gradients are correct, finite, and never depend on the future."""
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +42,7 @@ def test_no_token_has_any_gradient_to_an_earlier_output(name, block):
         others = np.delete(dq, t, axis=0) if mechanism.traits.row_independent else dq[t + 1 :]
         assert not np.any(others), "another query reached this output"
         own.append(np.any(dv[t]))
-    # Features that are zero here and there may give a token no weight on itself, but not every one.
+    # Some tokens may have no weight on themselves, where features are zero, but not all tokens.
     assert any(own) != (mechanism == STRICTLY_PAST), "a token reads its own value, unless declared otherwise"
 
 
@@ -71,7 +71,7 @@ def test_gradients_agree_with_finite_differences(name):
 
 
 def _finite_with(mechanism, change):
-    """Values and gradients stay finite for inputs changed so, in float32, forward and back."""
+    """Checks that values and gradients of every form are finite in float32 after `change` is applied to the inputs."""
     q, k, v, extra = inputs(mechanism, N, dtype=jnp.float32)
     tokens = {n: change(x) if n in per_token(mechanism) else x for n, x in extra.items()}
     target = TARGET.astype(np.float32)

@@ -1,4 +1,4 @@
-"""The contract: errors of each precision, and costs as declared."""
+"""The contract: rounding errors in each precision, and costs as declared."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ def test_errors_against_float64_stay_within_their_limits(name):
     mechanism = MECHANISMS[name]
     full = lambda q, k, v, extra: attend(mechanism, q, k, v, **extra)
     past = lambda q, k, v, extra: causal(mechanism, q, k, v, **extra)
-    # Where it does both, what it does with all keys is tried in the precision that loses most.
+    # If the mechanism is also causal, attention to all keys is tested in the least precise dtype only.
     runs = [(past, LIMITS)] if mechanism.traits.decodes else []
     if refusal(mechanism, Full()) is None:
         runs.append((full, ["bfloat16"] if runs else LIMITS))
@@ -47,7 +47,7 @@ def test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count(name):
     if refusal(mechanism, Full(), T, S) is None:
         call, declared = attend.lower(mechanism, *shapes, **learned, **tokens), mechanism.cost(T, S, width, width)
     else:
-        # One block, which is what a loop over blocks repeats. Mamba's loop is over tokens.
+        # One block, which a loop over blocks repeats. Mamba loops over tokens.
         size = 1 if name == "mamba" else 64
         shapes = [jax.ShapeDtypeStruct((size, width), jnp.float32)] * 3
         tokens = {n: x[:size] for n, x in tokens.items()}
@@ -60,7 +60,7 @@ def test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count(name):
 
 @every
 def test_no_form_calls_lapack(name):
-    """Two of its batched kernels may wait for each other forever on a CPU (`attnlab/ops/positive_definite.py`)."""
+    """Two batched LAPACK kernels may wait for each other forever on a CPU (`attnlab/ops/positive_definite.py`)."""
     mechanism = MECHANISMS[name]
     arrays = inputs(mechanism, 32)
     both = lambda run: jax.grad(lambda q, k, v, extra: run(mechanism, q, k, v, **extra).sum(), argnums=(0, 1, 2, 3))

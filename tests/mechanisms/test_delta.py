@@ -1,4 +1,4 @@
-"""Delta, gated-delta and kda against their equations, token by token in float64."""
+"""Checks delta, gated-delta and kda against their equations, token by token in float64."""
 
 import math
 
@@ -18,7 +18,7 @@ gated = pytest.mark.parametrize("name", ["gated-delta", "kda"])
 
 
 def recurrence(name, q, k, v, extra, keep=None, segment=None):
-    """S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t / √K, q and k of norm one."""
+    """Computes S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t / √K; q and k have norm one."""
     q, k, v, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, v, extra))
     q, k = (np.array([row / math.sqrt(math.fsum(c * c for c in row) + 1e-6) for row in x]) for x in (q, k))
     q = q / math.sqrt(K)
@@ -40,7 +40,7 @@ def recurrence(name, q, k, v, extra, keep=None, segment=None):
 
 
 def close(mechanism, name, q, k, v, extra):
-    """Values within the limit of single precision, gradients finite."""
+    """Checks that values are within the limit of single precision, and that gradients are finite."""
     y, back = causal_back(mechanism, jnp.ones(v.shape, v.dtype), q, k, v, extra)
     expected = recurrence(name, q, k, v, extra)
     assert np.max(np.abs(y - expected)) <= 5e-6 * np.max(np.abs(expected))
@@ -88,13 +88,13 @@ def test_strength_zero_writes_nothing():
 @pytest.mark.usefixtures("x64")
 def test_strength_one_returns_the_last_value_of_a_key():
     equation = Delta(scale_queries=False, epsilon=0.0)
-    # Each of four orthonormal keys is written again and again, and read at once: nothing older is left.
+    # Each of four orthonormal keys is written repeatedly and read immediately: no older value remains.
     order = np.random.default_rng(0).integers(0, K, 150)
     _, _, v, _ = inputs(MECHANISMS["delta"], 150)
     k = 3 * jnp.eye(K)[order]
     y = causal(equation, k, k, v, beta=jnp.full(150, 1e4))
     np.testing.assert_allclose(y, v, atol=1e-12)
-    # As the authors' code has it: half of that (K = 4), and a key as short as ε's root is of norm √½.
+    # As in the authors' code, scaled queries give half of the value (K = 4), and a key of norm √ε is normalised to √½.
     np.testing.assert_allclose(causal(Delta(epsilon=0.0), k, k, v, beta=jnp.full(150, 1e4)), v / 2, atol=1e-12)
     first = causal(Delta(), 1e-3 * k[:1] / 3, 1e-3 * k[:1] / 3, v[:1], beta=jnp.full(1, 1e4))
     np.testing.assert_allclose(first, v[:1] / 4, atol=1e-12)
@@ -118,7 +118,7 @@ def test_equal_gates_in_all_channels_equal_one_gate_per_token():
 
 @pytest.mark.usefixtures("x64")
 def test_decay_is_applied_before_erasing():
-    # The first value is halved by the gate and halved by the erasure; the write of the second is not gated.
+    # The gate halves the first value, and the erasure halves it again. The write of the second value is not gated.
     _, _, v, extra = inputs(MECHANISMS["gated-delta"], 2)
     extra |= {"beta": jnp.array([1e4, 0.0]), "rate": jnp.log(jnp.log(2.0)), "shift": jnp.asarray(np.log(np.e - 1))}
     k = jnp.tile(jnp.eye(K)[:1], (2, 1))

@@ -1,4 +1,4 @@
-"""Attention along a list of edges: what the table of all pairs says, without the table."""
+"""Checks that attention along a list of edges equals attention with the dense mask, without computing all pairs."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,8 @@ from tests.ops.test_edges import largest
 pytestmark = pytest.mark.usefixtures("x64")
 N, E = 6, 14
 EXACT = 1e-12
-# A score of each kind, a pattern, a map with a scale and one with positions; the others differ in nothing that counts.
+# One score of each kind, a pattern, a feature map with a scale and one with positions. The others do not differ in what
+# is tested here.
 SMALL = (
     {name: KNOWN[name] for name in ("softmax", "window", "linear", "performer", "cosformer")}
     | {name: Softmax(score=SCORES[name], length=N) for name in ("gat", "cosine", "additive", "location")}
@@ -29,7 +30,7 @@ SMALL = (
 
 
 def listed(adjacency):
-    """The edges of a table as a list of E, padded."""
+    """Returns the edges of a dense mask as a padded list of length E."""
     found = np.full((E, 2), -1, np.int32)
     edges = np.argwhere(adjacency)[:E]
     found[: len(edges)] = edges
@@ -37,7 +38,7 @@ def listed(adjacency):
 
 
 def table(mask):
-    """The same as a table."""
+    """Returns the dense mask of an edge list."""
     adjacency = np.zeros((N, N), bool)
     query, key = np.asarray(mask.query), np.asarray(mask.key)
     adjacency[query[query >= 0], key[query >= 0]] = True
@@ -58,7 +59,8 @@ def test_an_edge_list_equals_its_dense_mask_with_gradients(name, adjacency, seed
     )
 
 
-# Two feature maps around another: one depends on positions itself, one if the inner map does.
+# Two feature maps wrap another one. The rotary map depends on positions itself, and the narrow one if its inner map
+# does.
 ORDERED = SMALL | {
     "cosformer": Linear(feature=Cosformer(length=N)),
     "turned": Linear().with_rotary(Rotary()),
@@ -71,7 +73,7 @@ ORDERED = SMALL | {
 def test_position_dependent_mechanisms_depend_on_node_numbers(name):
     mechanism, random = ORDERED[name], np.random.default_rng(0)
     q, k, v, extra = inputs(mechanism, N)
-    q, k = np.abs(q), np.abs(k)  # of which no feature is zero
+    q, k = np.abs(q), np.abs(k)  # so that no feature is zero
     adjacency = random.random((N, N)) < 0.6
     places = np.array([3, 0, 5, 1, 4, 2])
     before = attend(mechanism, q, k, v, Edges(jnp.asarray(adjacency)), **extra)
@@ -88,7 +90,8 @@ def test_which_mechanisms_support_edge_lists():
         "linear",
         "performer",
     }
-    # What weighs pairs in a way of its own is not taken for softmax: it follows no list, and still answers rightly.
+    # Mechanisms with other pairwise weights are not treated as softmax: they do not follow an edge list, but their
+    # results are still correct.
     for name in ("sigmoid", "local-p"):
         mechanism = MECHANISMS[name]
         assert not mechanism.traits.edges
@@ -115,7 +118,7 @@ def test_an_isolated_node_gives_zero_and_unreachable_nodes_have_no_effect(mechan
 def test_padding_of_an_edge_list_has_no_weight(name):
     mechanism = SMALL[name]
     q, k, _, extra = (jax.tree.map(jnp.asarray, x) for x in inputs(mechanism, 2))
-    q, k, order = abs(q), abs(k), np.arange(2, dtype=np.int32)  # of which no feature is zero
+    q, k, order = abs(q), abs(k), np.arange(2, dtype=np.int32)  # so that no feature is zero
     found = mechanism.edge_weights(
         q, k, EdgeIndex(jnp.array([0, 2, 1]), jnp.array([0, 2, 0]), 2, 2), i=order, j=order, **extra
     )

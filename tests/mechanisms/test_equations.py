@@ -1,4 +1,4 @@
-"""Mechanisms against their equations, written token by token and pair by pair in float64."""
+"""Checks mechanisms against their equations, written token by token and pair by pair in float64."""
 
 import math
 
@@ -82,7 +82,7 @@ def mamba(S, t, q, k, v, x):
 
 
 def mamba3(S, t, q, k, v, x):
-    """As complex numbers: each pair of channels is one, and its angles are those of a complex decay."""
+    """Takes one step in complex numbers: each pair of channels is one, and its angles are those of a complex decay."""
     state, angle, before = S if isinstance(S, tuple) else (np.zeros((K, V)), np.zeros(K // 2), np.zeros((K, V)))
     step, share = softplus(x["dt"][t] + x["shift"]), sigmoid(x["trapezoid"][t])
     raw = x["decay"][t]
@@ -136,7 +136,10 @@ def recurrence(step, q, k, v, extra, keep, segment):
 
 
 def pairs(weights, q, k, v, extra, keep, segment):
-    """Weighs the values of the tokens that each token sees, in their order. Its own is the last."""
+    """Returns the weighted sums of the values that each token sees, in their order.
+
+    The token's own value is the last.
+    """
     q, k, v, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, v, extra))
     run = np.cumsum(np.diff(np.where(keep, segment, -1)[keep], prepend=0) != 0)
     at, y = np.where(keep)[0], np.zeros(v.shape)
@@ -179,7 +182,7 @@ def path(q, k, seen, x):
 
 
 def moba(q, k, seen, x):
-    # Blocks of 8 tokens of the run, and two picks.
+    # Blocks of 8 tokens of the sequence, of which two are picked.
     own, scores = (len(k) - 1) // 8, k @ q
     means = [scores[8 * b : 8 * (b + 1)].mean() for b in range(own)]
     best = [own, *([int(np.argmax(means))] if means else [])]
@@ -199,7 +202,7 @@ def differential_2(q, k, seen, x):
 
 
 def log_linear(q, k, seen, x):
-    # Levels are read off the binary digits of the two places.
+    # Levels follow from the binary digits of the two positions.
     n, step = len(k), softplus(x["dt"][seen] + x["shift"])
     own, scales = n - 1, softplus(x["levels"][seen[-1]])
     level = [0 if j == own else 1 + max(b for b in range(20) if (own >> b) % 2 != (j >> b) % 2) for j in range(n)]
@@ -286,7 +289,7 @@ def test_picking_all_blocks_is_softmax_attention():
 
 
 def nsa(q, k, seen, x):
-    # Blocks of 4 tokens of the run, three picks, a window of 5.
+    # Blocks of 4 tokens of the sequence, three of them picked, and a window of 5.
     n, scores = len(k), k @ q / math.sqrt(K)
     block = np.arange(n) // 4
     own, whole = block[-1], n // 4
@@ -328,7 +331,7 @@ def test_strengths_up_to_two_are_twice_the_sigmoid(one):
 
 
 def test_a_strength_of_two_reflects_the_state_so_that_it_counts_modulo_two():
-    # The state starts with one value, and each 1 of the bits reflects it. What is read is the parity of the bits.
+    # The state starts with one value, and each 1 among the bits reflects it. The output is the parity of the bits.
     mechanism = Delta(negative_eigenvalues=True, scale_queries=False, epsilon=0.0)
     bits = np.random.default_rng(0).integers(0, 2, 100)
     key = np.tile(np.eye(K)[:1], (101, 1))
@@ -378,7 +381,7 @@ def test_a_channel_without_a_partner_is_not_rotated():
     more = extra | {"q_bias": wide(extra["q_bias"], 0.0), "k_bias": wide(extra["k_bias"], 0.0)}
     y = causal(MECHANISMS["mamba3"], wide(q, 1.0), wide(k, 1.0), v, **more)
     flat = extra | {"angle": 0 * extra["angle"], "q_bias": 0 * extra["q_bias"], "k_bias": 0 * extra["k_bias"]}
-    ones = np.ones((9, K)) * 0.5  # whose products are those of the one more channel
+    ones = np.ones((9, K)) * 0.5  # their products equal those of the additional channel
     rest = causal(MECHANISMS["mamba3"], ones, ones, v, **flat)
     np.testing.assert_allclose(y, causal(MECHANISMS["mamba3"], q, k, v, **extra) + rest, atol=1e-12)
 
@@ -422,7 +425,7 @@ def test_inputs_at_their_ends_keep_numbers_finite(name):
 
 
 def test_a_denominator_of_large_exponents_does_not_overflow():
-    # Exponents of 200 overflow as powers. With a denominator above one, a common factor of all writes has no effect.
+    # exp(1200) overflows. With a denominator above one, a common factor of all writes has no effect.
     mechanism = MECHANISMS["mlstm"]
     q, k, v, extra = inputs(mechanism, 40)
     q, k = np.abs(q), np.abs(k)

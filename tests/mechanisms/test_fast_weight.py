@@ -1,4 +1,4 @@
-"""The delta rule over a feature map: its equation, and what it is for."""
+"""Checks the delta rule over a feature map: its equation, and that it overwrites the value of a key."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +19,7 @@ def share(x):
 
 
 def reference(q, k, v, beta):
-    """Token by token: what the key holds is read, and replaced by a mixture of it and the value."""
+    """Computes the rule token by token: reads what the key holds, and replaces it by a mixture of it and the value."""
     state = np.zeros((2 * q.shape[1], v.shape[1]))
     answers = []
     for q_t, k_t, v_t, raw in zip(q, k, v, beta, strict=True):

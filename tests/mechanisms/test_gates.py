@@ -1,4 +1,4 @@
-"""Retention, lightning, ssd and gated-linear against their equations, token by token in float64."""
+"""Checks retention, lightning, ssd and gated-linear against their equations, token by token in float64."""
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +20,8 @@ def softplus(x):
 
 
 def gates(name, K, extra):
-    """(the factor of a write, the log gates [T K or 1]) of raw extras, straight from the papers."""
-    one = {"retention": np.log(1 - 2.0**-6), "lightning": -(2.0**-8)}  # of the second of two heads
+    """Returns (the factor of a write, the log gates [T K or 1]) of raw extras, by the equations of the papers."""
+    one = {"retention": np.log(1 - 2.0**-6), "lightning": -(2.0**-8)}  # constants of the second of two heads
     if name in one:
         return 1, np.full((1, 1), one[name])
     if name == "ssd":
@@ -31,7 +31,7 @@ def gates(name, K, extra):
 
 
 def recurrence(name, q, k, v, extra, keep=None, segment=None):
-    """S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t; padding skipped, a new segment from nothing."""
+    """Computes S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t. Padding is skipped, and segments start from zero."""
     q, k, v, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, v, extra))
     write, log_gates = gates(name, k.shape[1], extra)
     k, log_gates = k * write, np.broadcast_to(log_gates, k.shape)
@@ -48,7 +48,7 @@ def recurrence(name, q, k, v, extra, keep=None, segment=None):
 
 
 def packings(T, count):
-    """Random padding, and segments that come back under names they had before."""
+    """Yields random padding, and segments whose ids recur."""
     rng = np.random.default_rng(T)
     for _ in range(count):
         yield rng.random(T) < 0.8, np.cumsum(rng.random(T) < 0.05) % 3
@@ -88,7 +88,7 @@ def test_extreme_gates(name, raw):
 def test_decays_by_head_are_those_of_the_papers():
     rates = Retention().heads(8)["rate"]
     np.testing.assert_allclose(np.exp(-rates), [1 - 2.0 ** (-5 - h) for h in range(8)], rtol=1e-7)
-    # The thirtieth head forgets too, though 1 − 2^−34 is 1 in single precision.
+    # The thirtieth head decays too, although 1 − 2^−34 is 1 in single precision.
     np.testing.assert_allclose(Retention().heads(30)["rate"][-1], 2.0**-34, rtol=1e-6)
     np.testing.assert_allclose(MECHANISMS["lightning"].heads(8)["rate"], 2.0 ** -np.arange(1.0, 9.0), rtol=1e-6)
 
@@ -104,7 +104,7 @@ def test_a_decay_per_head_is_used():
 
 @pytest.mark.usefixtures("x64")
 def test_rows_of_the_decay_mask_over_the_root_of_their_sum():
-    """Pair by pair, as RetNet's code makes its mask; padding is no pair, and a segment begins anew."""
+    """Computes the mask pair by pair, as RetNet's code does. Padding forms no pair, and each segment starts anew."""
     rate, T = np.log(2.0), 150
     mechanism = Retention(normalise_decay=True, chunk=16)
     q, k, v, _ = inputs(mechanism, T)
@@ -118,12 +118,12 @@ def test_rows_of_the_decay_mask_over_the_root_of_their_sum():
         given = {"keep": jnp.asarray(keep), "segment": jnp.asarray(segment, jnp.int32), "rate": jnp.asarray(rate)}
         for block in (None, 7):
             np.testing.assert_allclose(causal(mechanism, q, k, v, block=block, **given), expected, atol=1e-10)
-    # One number of state more than the equation alone.
+    # The state has one number more than that of the equation alone.
     assert mechanism.cost(9, 9, 4, 6).state_bytes == Retention().cost(9, 9, 4, 6).state_bytes + 4
 
 
 def _filled(segment, keep):
-    """Segments with that of the kept token before in the place of padding's."""
+    """Returns the segments, where padding has the id of the last kept token before it."""
     filled, last = segment.copy(), 0
     for t in range(len(segment)):
         last = segment[t] if keep[t] else last
@@ -132,13 +132,13 @@ def _filled(segment, keep):
 
 
 def test_slopes_for_heads_that_are_no_power_of_two():
-    """By hand: 2^−2 … 2^−8 of four heads and then those of eight, 2^−1 and 2^−3; or 2^(−8h/6)."""
+    """Computed by hand: 2^−2 … 2^−8 for four heads, then 2^−1 and 2^−3 of eight heads; with the formula, 2^(−8h/6)."""
     of_code = [1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8]
     np.testing.assert_allclose(Lightning().heads(6)["rate"], of_code, rtol=1e-6)
     found = Lightning(slopes="formula").heads(6)["rate"]
     np.testing.assert_allclose(found, [0.39685026, 0.15749013, 1 / 16, 0.02480314, 0.00984313, 1 / 256], rtol=1e-6)
     other = Lightning()
-    object.__setattr__(other, "slopes", "other")  # what the types refuse in tests alone
+    object.__setattr__(other, "slopes", "other")  # types are checked in tests only
     with pytest.raises(ValueError, match="slopes='other' must be one of alibi, formula"):
         other.__post_init__()
 
@@ -169,9 +169,9 @@ def test_initial_rates_of_gated_delta_are_in_0_to_16_and_none_is_the_logarithm_o
     rates = np.exp(jax.jit(jax.vmap(draw))(jax.random.split(jax.random.key(0), 2**16)))
     assert 0 < rates.min() < 0.01
     assert 15.99 < rates.max() <= 16.001
-    # Evenly spread: as many in each sixteenth, within five standard errors.
+    # Rates are uniform: the counts in all sixteenths agree within five standard errors.
     counts = np.histogram(rates, 16, (0, 16))[0]
     assert np.abs(counts - 2**12).max() < 5 * np.sqrt(2**12)
-    # Kimi's start from 1, as Mamba-2's.
+    # Kimi's rates start from 1, as Mamba-2's do.
     draw = lambda key: MECHANISMS["kda"].initial(key, 4, 6)["rate"]
     assert np.exp(jax.vmap(draw)(jax.random.split(jax.random.key(0), 200))).min() >= 1
