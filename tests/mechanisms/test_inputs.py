@@ -1,4 +1,4 @@
-"""What is given is taken as it is meant, or refused in a line that names it."""
+"""Checks that each input is used as intended, or refused with one line that names it."""
 
 import re
 
@@ -20,7 +20,7 @@ NUMBERS = ("softmax", "softmax-blockwise", "sigmoid", "linear", "retention", "de
 
 
 def test_integer_inputs_equal_float_inputs():
-    """The worked case of three tokens, as it is written on paper."""
+    """Checks the worked example of three tokens with the numbers computed by hand."""
     q = jnp.array([[1, 0, 2], [2, 2, 2], [2, 1, 3]])
     k = jnp.array([[0, 1, 1], [4, 4, 0], [2, 3, 1]])
     v = jnp.array([[1, 2, 3], [2, 8, 0], [2, 6, 3]])
@@ -105,7 +105,7 @@ HEADED = [name for name, mechanism in MECHANISMS.items() if mechanism.heads(2)]
 
 @pytest.mark.parametrize("name", HEADED)
 def test_vmap_over_heads_needs_constants_per_head(name):
-    """In a loop of NumPy over heads and tokens: every head fades at a rate of its own."""
+    """Computes the decay in a NumPy loop over heads and tokens: every head decays at its own rate."""
     mechanism, H, T = MECHANISMS[name], 3, 7
     q, k, v = np.random.default_rng(0).normal(size=(3, H, T, 4)).astype(np.float32)
     run = jax.vmap(lambda q, k, v, **extra: mechanisms.causal(mechanism, q, k, v, **extra))
@@ -114,7 +114,7 @@ def test_vmap_over_heads_needs_constants_per_head(name):
     with pytest.raises(ValueError, match=r"rate must have shape \(\), got \(3,\)"):
         mechanisms.causal(mechanism, q[0], k[0], v[0], rate=mechanism.heads(H)["rate"])
     found = run(q, k, v, rate=mechanism.heads(H)["rate"])
-    # Of one token after the first, the share of the first that is left: e^−rate, the rates worked out by hand.
+    # The share of the first token that remains after one more token, e^−rate, with rates computed by hand.
     left = {"retention": [31 / 32, 63 / 64, 127 / 128], "lightning": np.exp([-1 / 16, -1 / 256, -1 / 4])}[name]
     for h in range(H):
         state = np.zeros((4, 4))
@@ -125,7 +125,7 @@ def test_vmap_over_heads_needs_constants_per_head(name):
 
 
 def test_one_key_head_of_each_kind_has_the_constants_of_its_heads_in_a_module():
-    """What a module fills in: heads of one attention fade apart."""
+    """Checks that a module passes the constants: the heads of one attention decay at different rates."""
     attention = Attention(jax.random.key(0), 8, 2, MECHANISMS["retention"])
     for kernel in (attention.q, attention.k, attention.v):
         kernel.w.set_value(jnp.tile(jnp.eye(8, 4), (1, 2)))

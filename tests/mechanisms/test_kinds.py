@@ -1,4 +1,4 @@
-"""The three kinds of mechanisms: what each declares, and that concrete ones are final."""
+"""Checks the three kinds of mechanisms: what each declares, and that concrete ones are final."""
 
 from dataclasses import dataclass, fields
 
@@ -30,7 +30,7 @@ from tests.mechanisms.contract import SMALL, inputs, near
 
 
 def public(kind):
-    """Public names that a class defines itself."""
+    """Returns the public names that a class defines itself."""
     return {name for name in vars(kind) if not name.startswith("_")}
 
 
@@ -44,7 +44,7 @@ def test_a_mechanism_is_of_a_kind_that_agrees_with_its_traits(name):
     assert not mechanism.traits.edges or isinstance(mechanism, Pairwise)
 
 
-# Its rows are in the order of their positions, so that positions cannot change alone.
+# Mechanisms whose positions can change alone. Bidirectional needs its rows in the order of their positions.
 FREE = [name for name, each in MECHANISMS.items() if each.traits.non_causal and not isinstance(each, Bidirectional)]
 
 
@@ -84,7 +84,7 @@ def test_a_wrapper_passes_everything_on():
 
 @dataclass(frozen=True)
 class Damped(Recurrent):
-    """Linear attention whose output is scaled by an extra input per query, y_t = s_t Σ_{j ≤ t} (q_t·k_j) v_j."""
+    """Linear attention with outputs scaled by an extra input per query: y_t = s_t Σ_{j ≤ t} (q_t·k_j) v_j."""
 
     @property
     def queries(self):

@@ -1,4 +1,4 @@
-"""What is particular to linear attention; that all its forms agree is in the contract."""
+"""Tests that are specific to linear attention. The contract tests check that all its forms agree."""
 
 from functools import partial
 
@@ -32,19 +32,20 @@ from tests.mechanisms.contract import (
 )
 
 every = pytest.mark.parametrize("name", FEATURES)
-# Softmax attention of T keys has rank T in exact arithmetic; singular values below this share of the largest are noise.
+# Softmax attention over T keys has rank T in exact arithmetic. Singular values below this share of the largest are
+# noise.
 NOISE = 1e-12
 
 
 @compiled
 def features_of(feature, q, k, extra):
-    """φ(q) and ψ(k), their scales taken in."""
+    """Returns φ(q) and ψ(k), multiplied by their scales."""
     sides = feature.query(q, np.arange(len(q)), **extra), feature.key(k, np.arange(len(k)), **extra)
     return [s.rows * (1 if s.scale is None else jnp.exp(s.scale)[:, None]) for s in sides]
 
 
 def recurrence(q, k, v, normalise=True):
-    """S_t = S_{t−1} + ψ(k_t)ᵀ v_t, z_t = z_{t−1} + ψ(k_t), y_t = φ(q_t) S_t / φ(q_t)·z_t, token by token."""
+    """Computes S_t = S_{t−1} + ψ(k_t)ᵀ v_t, z_t = z_{t−1} + ψ(k_t), y_t = φ(q_t) S_t / φ(q_t)·z_t, token by token."""
     S, z, y = np.zeros((k.shape[1], v.shape[1])), np.zeros(k.shape[1]), []
     for q_t, k_t, v_t in zip(q, k, v, strict=True):
         S, z = S + np.outer(k_t, v_t), z + k_t
@@ -76,14 +77,14 @@ def test_one_sum_over_keys_equals_all_pairs(name):
     mechanism = Linear(feature=FEATURES[name])
     q, k, v, extra = inputs(mechanism, 5, 9)
     keep = jnp.array([1, 0, 1, 1, 1, 0, 1, 1, 1], bool)
-    # The same mask as a product of rows and columns, and as pairs.
+    # The same mask, as a product of rows and columns and as pairs.
     near(
         attend(mechanism, q, k, v, KeyPadding(keep), **extra),
         attend(mechanism, q, k, v, KeyPadding(keep) & Window(99, 99), **extra),
     )
 
 
-WIDTH = 32  # of which Taylor makes 1,057 features
+WIDTH = 32  # Taylor makes 1,057 features of it
 TURNED = Linear(feature=Taylor()).with_rotary(Rotary())
 
 
@@ -96,14 +97,14 @@ def test_many_features_are_computed_for_some_rows_at_a_time(mechanism):
     q, k, v = (jnp.asarray(random.normal(size=(n, WIDTH))) for n in (1200, 1500, 1500))
     assert mechanism.feature.dim(WIDTH) > WIDE
     assert len(q) > ROWS
-    # No kernel of pairs would be less work.
+    # Computing the kernel of all pairs would be more work.
     assert len(q) * len(k) * 2 * WIDTH > (len(q) + len(k)) * mechanism.feature.dim(WIDTH) * (WIDTH + 1)
     keep = jnp.asarray(random.random(len(k)) < 0.8)
 
     def both(mask):
         return jax.value_and_grad(lambda *x: jnp.sin(mechanism.attend(*x, mask)).sum(), (0, 1, 2))(q, k, v)
 
-    # The same mask as a product of rows and columns, and as pairs.
+    # The same mask, as a product of rows and columns and as pairs.
     pieces, pairs = (jax.tree.leaves(both(mask)) for mask in (KeyPadding(keep), KeyPadding(keep) & Window(9999, 9999)))
     for one, other in zip(pieces, pairs, strict=True):
         near(one, other, 1e-11 * np.abs(other).max())
@@ -128,7 +129,7 @@ def test_a_pair_kernel_equals_the_product_of_features(feature, normalise):
     extra = mechanism.initial(jax.random.key(0), WIDTH, WIDTH)
     extra = {name: jnp.asarray(np.asarray(x) + random.normal(size=x.shape)) for name, x in extra.items()}
     keep, segment = np.arange(T) % 5 > 0, np.arange(T) // 170
-    # The last token of the first run sees nothing of the second, nor does any the padding.
+    # The last token of the first run sees nothing of the second run, and no token sees the padding.
     past, sees = np.tri(T, dtype=bool), keep[:, None] & keep & (segment[:, None] == segment)
 
     def plain(allowed, q, k, v, extra):
@@ -194,11 +195,11 @@ def test_gradients_store_many_features_of_some_rows_only():
 def test_the_map_has_no_more_rank_than_the_feature_map_dimensions_and_softmax_has_full(feature):
     mechanism, T = Linear(feature=feature), 24
     q, k, _, _ = inputs(mechanism, T)
-    # Of K² products of two components K(K+1)/2 differ.
+    # Of the K² products of two components, K(K+1)/2 differ.
     M = feature.dim(K) - (K * (K - 1) // 2 if isinstance(feature, Taylor) else 0)
     assert feature.dim(K) < T
     assert np.linalg.matrix_rank(weights(mechanism, q, k), rtol=NOISE) == M
-    # Spread out, since of close keys softmax has singular values below the noise.
+    # q and k are spread out, since for close keys some singular values of softmax are below the noise.
     assert np.linalg.matrix_rank(weights(Softmax(), 3 * q, 3 * k), rtol=NOISE) == T
     # Causal maps are triangular and of full rank. Only their off-diagonal blocks have a lower rank.
     map_ = np.asarray(weights(mechanism, q, k, Causal()))
@@ -238,11 +239,11 @@ def test_a_map_with_unknown_scale_needs_normalisation():
 def test_exponents_beyond_the_float_range_equal_float64(name, size):
     mechanism = Linear(feature=FEATURES[name], block=4)
     q, k, v, extra = inputs(mechanism, 11, dtype=jnp.float32)
-    # The largest features are e^60, whose product is no float32, and of favor+ e^−|x'|²/2 = e^−100.
+    # The largest features are e^60, whose product overflows float32. Those of favor+ include e^−|x'|²/2 = e^−100.
     q, k = q * size, k * size
     with jax.enable_x64(True):
         exact = [x.astype(jnp.float64) for x in (q, k, v)], {n: x.astype(jnp.float64) for n, x in extra.items()}
-        # Where every exponential is a double, by the equation itself.
+        # In float64 the exponentials do not overflow, so the equation itself gives the expected values.
         plain = recurrence(*features_of(mechanism.feature, *exact[0][:2], exact[1]), np.asarray(v, float))
     for y in (causal(mechanism, q, k, v, **extra), causal(mechanism, q, k, v, block=1, **extra)):
         assert np.abs(y - plain).max() < 1e-3 * np.abs(plain).max()
@@ -258,7 +259,7 @@ def test_a_large_later_key_changes_no_earlier_output(feature, block):
     np.testing.assert_array_equal(before[:6], after[:6])
 
 
-# The others are in the contract.
+# The contract tests check the other feature maps.
 @pytest.mark.parametrize("name", [n for n, f in FEATURES.items() if Linear(feature=f) not in MECHANISMS.values()])
 @settings(max_examples=6)
 @given(
@@ -281,7 +282,7 @@ def test_features_that_underflow_give_zero():
     y, back = causal_back(mechanism, target, q - 100, k - 100, v, extra)
     assert not np.any(y)
     assert not any(np.any(g) for g in jax.tree.leaves(back))
-    # One query with features and one key without: its sum over the others is as without that key.
+    # The first key has no features. The outputs of later tokens are those without this key.
     y = causal(mechanism, q, np.where(np.arange(len(k))[:, None] == 0, k.dtype.type(-100), k), v)
     near(y[1:], causal(mechanism, q[1:], k[1:], v[1:]), 1e-6)
     assert not np.any(y[0])
@@ -290,7 +291,8 @@ def test_features_that_underflow_give_zero():
 def test_faint_float16_features_are_not_lost():
     mechanism = Linear()
     q, k, v, _ = inputs(mechanism, 6, dtype=jnp.float16)
-    # Each feature is near 6e-6, their product near 4e-11, which float16 does not know; nor does it know 1e-10.
+    # Each feature is near 6e-6 and their product near 4e-11, which float16 cannot represent, nor can it represent
+    # 1e-10.
     y = causal(mechanism, q - 12, k - 12, v)
     exact = causal(mechanism, *(x.astype(jnp.float32) for x in (q - 12, k - 12, v)))
     assert np.abs(exact).max() > 0.5
@@ -301,7 +303,7 @@ def test_faint_float16_features_are_not_lost():
 def test_weights_with_a_sum_below_2e_31_give_zero(feature, least):
     one = np.ones((1, 1), np.float32)
     for far, found in ((least - 0.1, 1), (least + 0.1, 0)):
-        # Of the exponential two features, the larger of the query with the smaller of the key, and the other way round.
+        # Exp has two features: the larger one of the query meets the smaller one of the key, and vice versa.
         q, k = ([[0, -far]], [[-far, 0]]) if feature == Exp() else ([[-far]], [[-far]])
         y = attend(Linear(feature=feature), np.array(q, np.float32), np.array(k, np.float32), one)
         np.testing.assert_allclose(y, [[found]], rtol=1e-5)
@@ -330,10 +332,10 @@ def test_cosformer_beyond_its_length():
     longer = mechanism.with_length(5)
     assert longer.feature == Cosformer(length=5)
     assert np.isfinite(causal(longer, q, k, v)).all()
-    # More queries than keys have positions before the first key: only distances matter.
+    # If there are more queries than keys, some positions are before the first key. Only distances matter.
     assert np.isfinite(attend(mechanism, q[:4], k[:2], v[:2])).all()
     assert not np.any(attend(mechanism, q[:4], k[:0], v[:0]))
-    # Segments begin anew, so that five tokens have positions.
+    # Segments start anew, so all five tokens have valid positions.
     assert np.isfinite(causal(mechanism, q, k, v, segment=jnp.array([0, 0, 1, 1, 1]))).all()
 
 

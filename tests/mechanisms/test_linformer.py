@@ -12,7 +12,7 @@ SMALL = Linformer(rank=3, length=9)
 
 
 def written_out(q, k, v, project_k, project_v, keep, j):
-    """Equation 7, one number after another."""
+    """Computes equation 7 with loops over single numbers."""
     q, k, v, e, f = (np.asarray(x) for x in (q, k, v, project_k, project_v))
     rank, S = e.shape[0], len(k)
     keys, values = np.zeros((rank, k.shape[1])), np.zeros((rank, v.shape[1]))

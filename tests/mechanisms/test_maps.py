@@ -1,4 +1,4 @@
-"""The map of a mechanism whose extras are as wide as the values: the mean over channels."""
+"""Checks the map of a mechanism with extra inputs as wide as the values: it is the mean over channels."""
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ def sigmoid(x):
 
 
 def by_hand(q, k, extra, sees, gated):
-    """The map of every channel, one number at a time, then their mean."""
+    """Computes the map of every channel, one number at a time, and returns their mean."""
     q, k, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, extra))
     found = np.zeros((len(q), len(k)))
     for t in range(len(q)):

@@ -18,14 +18,14 @@ def softmax(scores):
 
 
 def landmarks(x, m):
-    """The mean of each of m runs of rows, of lengths that differ by one at most."""
+    """Returns the means of m contiguous groups of rows, whose sizes differ by at most one."""
     runs = [[x[r] for r in range(len(x)) if r * m // len(x) == g] for g in range(m)]
     assert {len(run) for run in runs} <= {len(x) // m, len(x) // m + 1}
     return np.array([np.mean(run, axis=0) for run in runs])
 
 
 def written_out(q, k, v, m, steps):
-    """Equations 11, 13 and 14."""
+    """Computes equations 11, 13 and 14."""
     q, k, v = (np.asarray(x) for x in (q, k, v))
     scale = np.sqrt(q.shape[1])
     middle_q, middle_k = landmarks(q, m), landmarks(k, m)
@@ -75,7 +75,7 @@ def test_landmarks_follow_positions_and_not_the_order_of_keys():
 def test_with_at_most_as_many_tokens_as_landmarks_it_is_softmax(T, S):
     q, k, v, _ = inputs(FEW, T, S)
     near(attend(FEW, q, k, v), attend(Softmax(), q, k, v))
-    # The same where padding hides how few there are.
+    # The same with padding, so that the arrays are longer than the sequences.
     long_q, long_k, long_v = (jnp.pad(x, ((0, 12 - x.shape[0]), (0, 0)), constant_values=7.0) for x in (q, k, v))
     mask = KeyPadding(jnp.arange(12) < S) & QueryPadding(jnp.arange(12) < T)
     padded, back = attend_back(FEW, TARGET, long_q, long_k, long_v, {}, mask)
@@ -106,7 +106,8 @@ def test_an_output_depends_on_other_queries():
 
 @pytest.mark.parametrize(("T", "K", "scale"), [(67, 4, 1), (4096, 4, 1), (4096, 64, 3)])
 def test_the_iteration_is_accurate_in_float32(T, K, scale):
-    # Six steps leave the inverse of the faintest singular values damped: |Z| stays near 20, and rounding small.
+    # Six steps leave the inverse of the smallest singular values damped, so |Z| stays near 20 and rounding errors
+    # small.
     keys = jax.random.split(jax.random.key(T + K), 3)
     draw = [jax.random.normal(key, (T, K), jnp.float32) for key in keys]
     q, k, v = draw[0] * scale, draw[1], draw[2][:, :6]

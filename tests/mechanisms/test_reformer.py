@@ -16,12 +16,12 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 @pytest.fixture
 def sorting(monkeypatch):
-    """However few the pairs are, they are sorted."""
+    """Makes the mechanism sort its buckets even if there are few pairs."""
     monkeypatch.setattr(reformer, "PAIRS", 0)
 
 
 def by_hand(mechanism, q, k, v, sees):
-    """Straight from the definition, in loops."""
+    """Computes the definition in loops."""
     q, k, v = (np.asarray(x) for x in (q, k, v))
     half = mechanism.buckets // 2
     shape = (q.shape[1], mechanism.rounds * half)
@@ -36,7 +36,7 @@ def by_hand(mechanism, q, k, v, sees):
                 one, other = (np.argmax(np.concatenate([x @ R, -x @ R])) for x in (q[t], k[j]))
                 met |= one == other
             if met and sees(t, j):
-                # The authors' code: a key over the root of its mean square, and then over √K.
+                # As in the authors' code, a key is divided by the root of its mean square, and then by √K.
                 key = k[j] / math.sqrt(np.mean(k[j] ** 2) + 1e-6) / math.sqrt(len(k[j]))
                 shares[j] = np.exp(q[t] @ key)
         for j, share in shares.items():
@@ -51,20 +51,20 @@ def test_it_is_its_definition():
 
 
 def test_a_key_equal_to_its_query_has_the_published_weight():
-    """‖q‖ = √K = 8: a score of 8 with itself and of 0 with 30 keys at right angles, e⁸ / (e⁸ + 30)."""
+    """Checks e⁸ / (e⁸ + 30): with ‖q‖ = √K = 8, the score is 8 with itself and 0 with 30 orthogonal keys."""
     q = 8.0 * np.eye(64)[:1]
-    k = 50.0 * np.eye(64)[:31]  # so long that ε is negligible
-    always = Reformer(buckets=2, rounds=64)  # of two buckets, one is shared in one round at least
+    k = 50.0 * np.eye(64)[:31]  # long enough to make ε negligible
+    always = Reformer(buckets=2, rounds=64)  # with two buckets, every pair shares one in some round
     found = attend(always, q, k, np.eye(31))
     np.testing.assert_allclose(found[0, 0], 2980.957987 / 3010.957987, rtol=1e-6)
     np.testing.assert_allclose(found[0, 1:], 1 / 3010.957987, rtol=1e-5)
-    # The paper read literally, over √K once more: e / (e + 30).
+    # The paper taken literally divides by √K once more: e / (e + 30).
     found = attend(replace(always, scale_queries=True), q, k, np.eye(31))
     np.testing.assert_allclose(found[0, 0], 0.0830814357, rtol=1e-5)
 
 
 def test_among_gaussian_keys_a_near_copy_of_the_query_has_most_of_the_weight():
-    """PyTorch's attention of keys that its own function normalises, at a scale of one."""
+    """Compares with PyTorch's attention at a scale of one, with keys normalised by PyTorch's own function."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     q, k = rng.normal(size=(1, 64)), rng.normal(size=(31, 64))
@@ -94,10 +94,10 @@ def test_sorted_buckets_equal_all_pairs(sorting, rounds, T, S, mask):
 
 
 def test_heads_with_uneven_buckets_are_independent(sorting):
-    """Side by side they take as many rounds as the one that takes most."""
+    """Checks heads that are batched: the batch takes as many rounds as the head that takes most."""
     mechanism = Reformer(buckets=8, rounds=2, block=4)
     q, k, v = (jnp.stack(x) for x in zip(*(inputs(mechanism, 40, seed=n)[:3] for n in range(3)), strict=True))
-    # All tokens of one head are in one bucket, and nearly all of another.
+    # One head has all tokens in one bucket, and another nearly all.
     near_one = lambda x: x.at[0].set(x[0, :1]).at[1].add(4.0)
     q, k, target = near_one(q), near_one(k), jax.random.normal(jax.random.key(1), v.shape)
     rounds = [[len(np.unique(mechanism._hash(x)[:, 0])) for x in (q[n], k[n])] for n in range(3)]
@@ -127,7 +127,7 @@ def test_a_query_alone_in_its_bucket_gives_zero(sorting, block):
 
 @pytest.mark.parametrize(("T", "S"), [(256, 256), (1, 4096), (257, 257), (2, 40_000)])
 def test_few_pairs_are_all_compared(T, S):
-    """What is counted says the same."""
+    """Checks the traced program and the declared cost."""
     mechanism, few = Reformer(), T * S <= 256**2
     q, k, v, _ = inputs(mechanism, T, S)
     trace = str(jax.make_jaxpr(lambda *x: mechanism.attend(*x, Full()))(q, k, v))
@@ -145,7 +145,7 @@ def test_only_blocks_with_common_buckets_are_visited():
     size = schedule.size
     for a, blocks in enumerate(visits):
         for b in range(-(-9 // size)):
-            # The range of a block of queries, from its first bucket to its last.
+            # A block of queries covers the range from its first bucket to its last.
             rows, columns = one[a * 2 : a * 2 + 2], other[b * size : b * size + size]
             meets = bool(((columns >= rows.min()) & (columns <= rows.max())).any())
             assert (b in blocks) == meets
@@ -163,13 +163,13 @@ def test_the_number_of_visited_blocks_is_near_the_declared_one(T):
 
 
 def test_the_default_number_of_buckets_grows_with_length():
-    """About as long as a block each; what a person names stays."""
+    """Checks that each bucket has about the length of a block, and that a number set by the user is kept."""
     sized = {T: Reformer().with_length(T).buckets for T in (9, 512, 1000, 4096)}
     assert sized == {9: None, 512: None, 1000: 16, 4096: 64}
     assert Reformer(block=16).with_length(512).buckets == 32
     for named in (Reformer(buckets=4), Reformer(block=None)):
         assert named.with_length(4096) == named
-    # Without a length, it has as many buckets as for short sequences, at every length.
+    # Without a length, the number of buckets is that for short sequences, at every length.
     x = np.random.default_rng(0).standard_normal((4096, 8))
     assert set(np.unique(Reformer()._hash(jnp.asarray(x)))) == set(range(8))
 

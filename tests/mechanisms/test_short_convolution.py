@@ -1,4 +1,4 @@
-"""A short convolution before a mechanism, against its sum, token by token in float64."""
+"""Checks a short convolution before a mechanism against its sum, token by token in float64."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ each = pytest.mark.parametrize("name", INNER)
 
 
 def convolved(x, kernel, keep, segment):
-    """silu of each kept token's sum over itself and the kept ones before it in its segment."""
+    """Returns silu of the weighted sum over each kept token and the kept tokens before it in its segment."""
     y = np.zeros_like(x)
     for t in range(len(x)):
         past = [j for j in range(t + 1) if keep[j] and (segment[j:t][keep[j:t]] == segment[t]).all()]
@@ -26,7 +26,7 @@ def convolved(x, kernel, keep, segment):
 
 
 def packings(T, count):
-    """Random padding, and short segments that come back under names they had before."""
+    """Yields random padding, and short segments whose ids recur."""
     rng = np.random.default_rng(T)
     for _ in range(count):
         yield rng.random(T) < 0.7, np.cumsum(rng.random(T) < 0.25) % 3

@@ -13,7 +13,7 @@ TARGET = np.random.default_rng(3).normal(size=(12, V))
 
 
 def balanced(scores, steps):
-    """Rows and columns normalised in turns, rows last."""
+    """Normalises rows and columns alternately, ending with rows."""
     s = np.exp(scores)
     for _ in range(steps):
         s = s / s.sum(axis=1, keepdims=True)
@@ -22,7 +22,7 @@ def balanced(scores, steps):
 
 
 def written_out(q, k, v, sort, block, steps=8, temperature=0.75, i=None, j=None):
-    """Block by block, slot by slot, for queries and keys given in the order of their positions."""
+    """Computes the definition block by block and slot by slot. Queries and keys are in the order of their positions."""
     q, k, v, sort = (np.asarray(x) for x in (q, k, v, sort))
     T, S, root = len(q), len(k), np.sqrt(q.shape[1])
     i, j = np.arange(S - T, S) if i is None else i, np.arange(S) if j is None else j
@@ -95,7 +95,7 @@ def test_one_block_is_softmax_attention():
 
 def test_a_hard_sort_attends_to_its_own_and_the_selected_block():
     q, k, v, _ = inputs(THREES, 9)
-    # Blocks of queries fit blocks of keys as a permutation: 0 → 2, 1 → 0, 2 → 1.
+    # The blocks of queries match the blocks of keys by a permutation: 0 → 2, 1 → 0, 2 → 1.
     chosen = np.array([2, 0, 1])
     centre = lambda x: x - x.reshape(3, 3, 4).mean(axis=1, keepdims=True).repeat(3, axis=1).reshape(9, 4)
     axes = np.eye(4)[:3] * 30

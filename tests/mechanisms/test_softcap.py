@@ -1,4 +1,4 @@
-"""Capped scores: c·tanh(s / c) instead of s, before bias and mask, in every form."""
+"""Checks capped scores, c·tanh(s / c) instead of s, before bias and mask, in every form."""
 
 from dataclasses import replace
 
@@ -28,19 +28,19 @@ LOWER = np.tril(np.ones((N, N), bool))
 
 
 def tilt(slope, q, i, j):
-    """A bias that depends on query and distance."""
+    """Returns a bias that depends on query and distance."""
     return slope * q[:, :1] * (i[:, None] - j[None, :]).astype(q.dtype)
 
 
 def scores(mechanism, q, k, learned, slope=0.0):
-    """c·tanh(s / c) + bias, pair by pair."""
+    """Computes c·tanh(s / c) + bias, pair by pair."""
     pair, c = PAIRS[mechanism.score.__name__], mechanism.softcap
     s = [[c * np.tanh(pair(a, b, j, **learned) / c) for j, b in enumerate(k)] for a in q]
     return np.array(s) + tilt(slope, q, np.arange(len(q)), np.arange(len(k)))
 
 
 def rows(s, mask):
-    """A softmax over the pairs of a mask, row by row."""
+    """Computes a softmax over the pairs of a mask, row by row."""
     weights = np.zeros(s.shape)
     for t, row in enumerate(s):
         if (seen := np.flatnonzero(mask[t])).size:
@@ -65,7 +65,7 @@ def test_it_is_the_equation_in_every_form(name, block):
     past = rows(scores(mechanism, q, k, learned, 0.3), LOWER) @ v
     near(attend(mechanism, q, k, v, Causal(), **bias, **learned), past)
     near(causal(mechanism, q, k, v, **bias, **learned), past)
-    near(causal(mechanism, q, k, v, block=2, **bias, **learned), past)  # by `extend`
+    near(causal(mechanism, q, k, v, block=2, **bias, **learned), past)  # computed by `extend`
     edges = EdgeList(*np.argwhere(MASK).T.astype(np.int32))
     near(attend(mechanism, q, k, v, edges, **learned), rows(scores(mechanism, q, k, learned), MASK) @ v)
 
@@ -101,7 +101,7 @@ def test_gates_are_added_to_capped_scores(block):
 
 
 def capped(q, k, scale=None):
-    """c·tanh(q·k/√K / c) of all pairs, or with another factor than 1/√K."""
+    """Computes c·tanh(q·k/√K / c) of all pairs, or with `scale` instead of 1/√K."""
     return CAP * np.tanh(q @ k.T * (q.shape[1] ** -0.5 if scale is None else scale) / CAP)
 
 

@@ -23,7 +23,7 @@ def test_decoding_equals_attending_for_every_score(score):
     near(causal(mechanism, q, k, v, block=2, **learned), whole)
 
 
-@pytest.mark.parametrize("tokens", [128, 203])  # two equal parts, and three that are not
+@pytest.mark.parametrize("tokens", [128, 203])  # two equal parts, and three unequal ones
 @pytest.mark.parametrize(
     "make",
     [Softmax, partial(Softmax, sink="learned", softcap=2.0), partial(Softmax, score=location), partial(Local, 70)],
@@ -103,14 +103,14 @@ def test_known_positions_beyond_the_length_are_refused_in_every_form(make):
         mechanism.weights(
             *map(jnp.asarray, (q, k)), jnp.ones((4, 4), bool), i=np.arange(4), j=np.arange(4) + 17, **learned
         )
-    # A masked key may have a position before the first.
+    # A masked key may have a position before the first one.
     mask = KeyPadding(np.arange(4) > 0)
     seen = jax.jit(lambda: mechanism.attend(q, k, v, mask, i=np.arange(4), j=np.arange(4) - 1, **learned))()
     assert np.isfinite(seen).all()
     for own in (None, 2):
         with pytest.raises(ValueError, match="positions 0 … 7, got a key at position 23"):
             mechanisms.causal(mechanism, q, k, v, i=np.arange(4) + 20, block=own, **learned)
-    q, k, v, learned = inputs(mechanism, 4, 40)  # so many that local-p fetches some
+    q, k, v, learned = inputs(mechanism, 4, 40)  # enough keys for local-p to gather some of them
     with pytest.raises(ValueError, match="positions 0 … 7, got a key at position 39"):
         mechanism.attend(q, k, v, **learned)
 

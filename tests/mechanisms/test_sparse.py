@@ -1,4 +1,4 @@
-"""Window, strided, longformer and bigbird: softmax over a pattern, of a cost that grows with the pattern."""
+"""Checks window, strided, longformer and bigbird: softmax over a pattern, with a cost that grows with the pattern."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from tests.mechanisms.contract import attend, causal, inputs, near, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
 picked = RandomBlocks(1, 2, 3)
-# Which keys j a query t may see, straight from the equations.
+# Which keys j a query t may see, by the equations.
 PATTERNS = {
     "window": (Local(3, 2), lambda t, j: -2 < t - j < 3),
     "strided": (Strided(4), lambda t, j: abs(t - j) < 4 or (t - j) % 4 == 0),
@@ -77,7 +77,7 @@ def test_invalid_sizes_are_refused(name):
 
 
 def visited(mechanism, T, block):
-    """Pairs of blocks that are visited under a causal mask."""
+    """Returns the number of pairs of blocks that are visited under a causal mask."""
     place = np.arange(T, dtype=np.int32)
     schedule = plan_blocks(
         [PositionedMask(Causal(), place, place), PositionedMask(mechanism.pattern, place, place)], T, T, block, block
@@ -108,7 +108,7 @@ def test_strided_groups_its_columns():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blockwise, "attend", watched)
         jax.eval_shape(lambda *x: mechanism.attend(*x, Causal()), q, k, v)
-    # Two blocks a window, one a column, of sixteen blocks.
+    # Of sixteen blocks, two per window and one per column.
     assert met == [16, 31]
 
 
@@ -122,7 +122,7 @@ def test_random_blocks_are_symmetric_and_the_same_when_traced():
     np.testing.assert_array_equal(known, np.kron(known[::4, ::4], np.ones((4, 4), bool)))
     np.testing.assert_array_equal(known[:32, :32], mask(place[:32], place[:32]))
     blocks = known[::4, ::4]
-    # Every block but the first picks one or two of those before it.
+    # Every block except the first picks one or two earlier blocks.
     assert [row[:n].sum() >= 1 for n, row in enumerate(blocks)][1:] == [True] * 14
     assert not np.array_equal(known, RandomBlocks(2, 4, 8)(place, place))
     assert not mask(place - 60, place).any()
@@ -158,7 +158,7 @@ def test_local_p_has_gaussian_weights_around_its_center():
 def test_gathering_keys_around_a_center_equals_all_pairs(score):
     mechanism, T, S = LocalP(2, score=SCORES[score]), 70, 61
     q, k, v, learned = inputs(mechanism, T, S)
-    # Centres at both ends too.
+    # Includes centres at both ends.
     learned |= {"v_p": 9 * learned["v_p"]}
     keep = np.random.default_rng(0).random(S) < 0.8
 
@@ -169,7 +169,7 @@ def test_gathering_keys_around_a_center_equals_all_pairs(score):
         loss = lambda q, k, v, learned: jnp.sin(mechanism.attend(q, k, v, mask, bias=bias, **learned)).sum()
         return jax.jit(jax.value_and_grad(loss, (0, 1, 2, 3)))(q, k, v, learned)
 
-    # The same mask as a product of rows and columns, and as pairs.
+    # The same mask, as a product of rows and columns and as pairs.
     fetched, pairs = (both(mask, jnp.float64(0.1)) for mask in (KeyPadding(keep), KeyPadding(keep) & Window(999, 999)))
     near(fetched, pairs, 1e-11)
     assert mechanism.cost(T, S, 4, 4).flops < mechanism.cost(T, S, 4, 4, block=T).flops / 4
@@ -182,7 +182,7 @@ def test_gathering_past_keys_equals_all_pairs():
     near(causal(mechanism, q, k, v, **learned), pairs)
     near(attend(mechanism, q, k, v, Causal(), **learned), pairs)
     near(attend(mechanism, q[-9:], k, v, Causal(), **learned), pairs[-9:])
-    # Positions that are given move the window, not what is past.
+    # Explicit positions move the window. They do not change which tokens are past.
     moved = np.arange(61, dtype=np.int32)[::-1] // 2
     known = jax.jit(lambda: mechanism.causal(q, k, v, i=moved, **learned))()
     traced = jax.jit(lambda i: mechanism.causal(q, k, v, i=i, **learned))(moved)

@@ -14,7 +14,7 @@ both = pytest.mark.parametrize("mechanism", [DENSE, RANDOM], ids=["dense", "rand
 
 
 def written_out(mechanism, q, v, learned, allowed, i, j):
-    """One pair after another."""
+    """Computes the formula pair by pair."""
     q, v, learned = np.asarray(q), np.asarray(v), {n: np.asarray(x) for n, x in learned.items()}
     y = np.zeros((len(q), v.shape[1]))
     for t in range(len(q)):
@@ -30,7 +30,7 @@ def written_out(mechanism, q, v, learned, allowed, i, j):
 
 
 def given(mechanism, T, S=None):
-    """Inputs with offsets that are not zero."""
+    """Returns inputs with biases that are not zero."""
     q, k, v, learned = inputs(mechanism, T, S)
     return q, k, v, learned | {n: x + jnp.linspace(0, 2, x.shape[0]) for n, x in learned.items() if n in "bc"}
 

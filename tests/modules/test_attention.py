@@ -73,7 +73,7 @@ def test_cross_attention_takes_a_memory_of_any_length_and_ignores_its_padding(me
 
 
 def test_queries_of_cross_attention_have_their_own_positions():
-    """A window around the query sees the same keys in parallel and when decoding."""
+    """A window around the query covers the same keys in the parallel form and when decoding."""
     from attnlab.ops.mask import Window
 
     module, x = made(Softmax())
@@ -168,7 +168,7 @@ def test_extra_values_are_averaged_with_the_same_weights_under_any_padding(mecha
     keep, position = np.array(keep, bool), Shaw().create(jax.random.key(3), 8, 2)
     alone = whole(module, x[keep], None, position)[0]
     np.testing.assert_allclose(whole(module, x, jnp.asarray(keep), position)[0][keep], alone, atol=1e-6)
-    # So does every row but the first without what joins the values.
+    # Every row except the first also differs from the output without the vectors that are added to the values.
     assert np.abs(alone - whole(module, x[keep])[0])[1:].max(axis=1).min() > 1e-3
 
 

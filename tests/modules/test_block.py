@@ -64,7 +64,7 @@ def test_without_a_feed_forward_width_a_layer_is_its_attention_alone():
     normed = layer.around_attention.norm(x)
     expected = x + layer.attention.attend(normed, None, KeyPadding(KEEP) & QueryPadding(KEEP))[0]
     np.testing.assert_allclose(jax.jit(lambda layer: layer(x, KEEP)[0])(layer), expected, atol=1e-6)
-    # Nothing else of it is another.
+    # All other parts of the layer are equal.
     shared = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(whole)}
     for path, leaf in jax.tree.leaves_with_path(layer):
         np.testing.assert_array_equal(leaf, shared[jax.tree_util.keystr(path)])
@@ -97,7 +97,7 @@ def test_a_decoder_layer_needs_no_padding_mask():
 
 SIGMOID = lambda x: 1 / (1 + math.exp(-x))
 GELU = lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2
-# For each activation: the function, and whether a second map gates the hidden layer.
+# For each activation, the function and whether a second projection gates the hidden layer.
 ACTIVATIONS = {
     "relu": (lambda x: max(x, 0.0), False),
     "gelu": (GELU, False),
@@ -148,7 +148,7 @@ def test_bias_and_init_options_reach_every_part():
     sizes = LayerConfig(8, 2, 16, "swiglu", "rms", True, 0.0, biases=False, initialiser="gaussian")
     layer = DecoderLayer(jax.random.key(0), sizes, Softmax(), Softmax())
     shapes = [leaf.shape for leaf in jax.tree.leaves(layer)]
-    # Two attentions of four maps, three maps of the feed-forward layer, three norms.
+    # Two attentions with four projections each, three projections of the feed-forward layer, and three norms.
     assert len(shapes) == 2 * 4 + 3 + 3
     assert all(float(leaf.std()) < 0.03 for leaf in jax.tree.leaves(layer))
 

@@ -20,20 +20,20 @@ from attnlab.ops.score import gat
 
 @dataclass(frozen=True)
 class Given(Pairwise):
-    """Weights of one for all nodes."""
+    """A mechanism whose weights are one for all nodes."""
 
     traits = Traits(edges=True)
 
     def weights(self, q, k, allowed, *, i, j, bias=None):
-        """One."""
+        """Returns ones where a pair is allowed."""
         return allowed.astype(q.dtype)
 
     def edge_weights(self, q, k, ends, *, i, j, bias=None):
-        """One."""
+        """Returns ones for valid edges."""
         return jnp.asarray(ends.valid).astype(q.dtype)
 
 
-# Three papers in a row, each citing its neighbours; a fourth that cites nobody.
+# Three papers in a path, each citing its neighbours, and a fourth one without citations.
 LINKS = np.array([[0, 1], [1, 0], [1, 2], [2, 1]], np.int32)
 N = 4
 X = np.random.default_rng(0).standard_normal((N, 5)).astype(np.float32)
@@ -50,7 +50,7 @@ def test_a_given_self_loop_counts_once():
     looped = np.concatenate([LINKS, np.array([[1, 1], [3, 3]], np.int32)])
     x, convolution = jnp.asarray(X), GraphConvolution(jax.random.key(0), 5, 3, 0.0)
     attention = GraphAttention(jax.random.key(0), 5, 3, 2, Softmax(score=gat), 0.0)
-    # D^−½ (A + 1) D^−½ X W of the graph in a row, its degrees 2, 3, 2 and 1.
+    # D^−½ (A + 1) D^−½ X W of the path graph, with degrees 2, 3, 2 and 1.
     table = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]) / np.sqrt(np.outer(*[[2, 3, 2, 1]] * 2))
     expected = table @ X @ np.asarray(convolution.w[...])
     known, counted = add_self_loops(LINKS, N), add_self_loops(looped, N)
@@ -58,7 +58,7 @@ def test_a_given_self_loop_counts_once():
         outputs = jax.jit(lambda links, layer=layer: (layer(x, counted), layer(x, add_self_loops(links, N))))(looped)
         for found in outputs:
             np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
-    # What it is given twice weighs nothing.
+    # The self-loops among the links have weight zero.
     np.testing.assert_array_equal(jax.jit(lambda: attention.weights(x, counted))()[4:6], 0)
 
 
@@ -96,7 +96,7 @@ def test_dropout_of_inputs_and_weights_keeps_the_mean():
     ends, x = add_self_loops(LINKS, N), jnp.ones((N, 5))
     drawn = jax.jit(jax.vmap(lambda key: layer(x, ends, key)))(jax.random.split(jax.random.key(1), 4000))
     plain = layer(x, ends)
-    # Fixed weights leave the answer linear in what is dropped: unbiased, and not the same twice.
+    # The weights are fixed, so the output is linear in what is dropped. It is unbiased, and differs between draws.
     assert float(jnp.std(drawn, axis=0).min()) > 0.1 * float(jnp.abs(plain).max())
     error = jnp.std(drawn, axis=0) / len(drawn) ** 0.5
     assert (jnp.abs(drawn.mean(axis=0) - plain) < 5 * error).all()

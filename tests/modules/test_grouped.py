@@ -1,4 +1,4 @@
-"""Query heads that share keys and values."""
+"""Tests of query heads that share keys and values."""
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ def made(key_heads, mechanism=None):
 
 
 def repeated(grouped, key_heads, mechanism):
-    """The plain attention that a grouped one is: each key head's weights, once for every query head of its group."""
+    """Returns plain attention equal to a grouped one: the weights of each key head are repeated for its query heads."""
     plain, times = made(HEADS, mechanism), HEADS // key_heads
 
     def spread(plain, grouped):
@@ -44,7 +44,7 @@ def x(T=5):
 
 
 def one_that(has):
-    """The first mechanism with the requested property and without constants per head."""
+    """Returns the first mechanism with a property, among those that decode and have no constants per head."""
     return [name for name, each in MECHANISMS.items() if has(each) and each.traits.decodes and not each.heads(HEADS)][
         :1
     ]
@@ -69,7 +69,7 @@ def test_as_many_key_heads_as_heads_is_plain_attention():
 
 
 def along(axes, state, is_leaf):
-    """The axes of `jax.vmap`, and what of the state each is of."""
+    """Returns the axes for `jax.vmap`, and the part of the state that each axis belongs to."""
     leaves, tree = jax.tree.flatten(axes, is_leaf=is_leaf)
     return leaves, tree.flatten_up_to(state)
 
@@ -85,7 +85,7 @@ def test_the_cache_has_one_state_per_key_head(name):
         for a, kept in zip(*along(query_head_axes(states[0]), states[0], is_leaf=none), strict=True)
     ]
     assert size(states[1]) == sum(numbers * (HEADS if shared else 1) for shared, numbers in parts)
-    # Traced alone: that no part of the state becomes a query's.
+    # Tracing suffices: it fails if a part of the state gets a query axis.
     assert jax.eval_shape(token_by_token, grouped, x()).shape == (5, WIDTH)
 
 

@@ -1,4 +1,4 @@
-"""Multi-head latent attention: its equations, and decoding without keys and values."""
+"""Checks multi-head latent attention: its equations, and decoding without keys and values."""
 
 from functools import partial
 
@@ -36,7 +36,7 @@ def made(layer, mechanism=Softmax()):
 
 
 def rotated(x, i):
-    """Pairs (2n, 2n+1) as complex numbers, turned by i · 10000^(−2n/K)."""
+    """Rotates pairs (2n, 2n+1), as complex numbers, by the angle i · 10000^(−2n/K)."""
     K = len(x)
     turned = (x[0::2] + 1j * x[1::2]) * np.exp(1j * i * 10000.0 ** (-np.arange(0, K, 2) / K))
     return np.stack([turned.real, turned.imag], axis=1).reshape(K)
@@ -176,7 +176,7 @@ def test_reading_another_sequence_is_attending_to_its_keys_and_values():
     causal = jax.jit(lambda module, x: module.causal(x)[0])
     found, expected = attend(module, x[:3], x, Causal()), causal(module, x[:3])
     np.testing.assert_allclose(attend(module, x[-1:], x)[0], causal(module, x)[-1], atol=1e-12)
-    assert np.abs(found - expected).max() > 1e-3  # aligned at the ends: more keys are seen
+    assert np.abs(found - expected).max() > 1e-3  # aligned at the ends: more keys are visible
 
 
 @pytest.mark.parametrize("name", ["rank", "query_rank", "head_width", "value_width"])

@@ -1,4 +1,4 @@
-"""The attention layer that contains a mechanism, against the formulas written out in numpy."""
+"""Checks the attention layer around a mechanism against the formulas written out in NumPy."""
 
 from dataclasses import replace
 from functools import partial
@@ -59,7 +59,7 @@ layers = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 
 
 def randomised(module, seed=3):
-    """The module with every parameter drawn, so that scales, shifts and biases take part."""
+    """Returns the module with every parameter drawn at random, so that scales, shifts and biases have an effect."""
     leaves, kind = jax.tree.flatten(module)
     keys = jax.random.split(jax.random.key(seed), len(leaves))
     draw = lambda key, leaf: leaf.astype(float) + 0.3 * jax.random.normal(key, leaf.shape)
@@ -90,7 +90,7 @@ def rms(x, scale):
 
 
 def by_hand(module, layer, x, first, causal, weigh, projected=2, key_heads=None):
-    """The layer written out: loops over heads and tokens, in float64. `weigh` gives the weights of one query."""
+    """Computes the layer in loops over heads and tokens, in float64. `weigh` gives the weights of one query."""
     x, key_heads = np.asarray(x, np.float64), key_heads or projected
     K, V = module.key_width, module.value_width
     q, k, v = (dense(each, x) for each in (module.q, module.k, module.v))
@@ -223,7 +223,7 @@ def test_every_parameter_has_a_gradient_that_finite_differences_confirm(layer):
             loss(jax.tree.unflatten(kind, [*leaves[:n], leaf + step * direction, *leaves[n + 1 :]]))
             for step in (1e-5, -1e-5)
         )
-        # Softmax does not change with the bias of the keys.
+        # Softmax does not depend on the bias of the keys, so its gradient is zero.
         np.testing.assert_allclose((ahead - back) / 2e-5, jnp.sum(slope * direction), atol=1e-6, rtol=1e-6)
 
 
@@ -240,7 +240,7 @@ def test_dropout_of_weights_is_that_of_the_weights_of_every_head(mechanism, key_
     found = call(module, jax.random.split(jax.random.key(5), 4000))
     assert np.std(found, axis=0).min() > 1e-2
     assert np.abs(np.mean(found, axis=0) - expected).max() < 6 * np.std(found, axis=0).max() / 4000**0.5
-    # The first token sees itself only: half of the time a head's output is zero, half of the time it is 2 v.
+    # The first token sees only itself. A head's output is zero with probability one half, and 2 v otherwise.
     v = np.repeat(np.asarray(module.v(x[:1])).reshape(key_heads, D // 2), 2 // key_heads, axis=0)
     heads = [[module.o(jnp.asarray(np.outer(on, np.ones(D // 2)) * 2 * v).reshape(1, D))[0] for on in np.ndindex(2, 2)]]
     distance = np.abs(np.asarray(found)[:, 0, None] - np.asarray(heads)).max(axis=-1)
@@ -324,7 +324,7 @@ def test_a_language_model_decodes_as_it_reads(fields):
 
 
 def first_block(config, x):
-    """One layer of a language model without final norm, as (model, output)."""
+    """Returns one layer of a language model, without final norm, and its output."""
     model = randomised(config.create(jax.random.key(0), Tokens(5, 12)))
     layer = jax.tree.map(lambda leaf: leaf[0], model.decoder)
     return layer, jax.jit(lambda layer, x: layer(x, None)[0])(layer, x)
@@ -361,7 +361,7 @@ def test_norms_stand_where_they_are_asked_for(first, output, parallel):
 
 @pytest.mark.slow
 def test_a_value_residual_reads_the_values_of_the_first_layer():
-    """The gradient of λ₂ of the last layer flows to the values of the first layer, also past a scan."""
+    """The gradient of λ₂ of the last layer flows to the values of the first layer, also through a scan."""
     for count in (2, 8):
         model = language(layers=count, attention=MultiHead(value_residual=True))
         slopes = jax.grad(lambda model: jnp.sum(model(TOKENS) ** 2))(model)
@@ -506,7 +506,7 @@ def test_maps_of_a_layer_with_fewer_heads_are_repeated():
     assert (many, few, maps.shape[1]) == (4, 2, 4)
     np.testing.assert_array_equal(maps[1::2, 0::2], maps[1::2, 1::2])
     assert np.abs(maps[1::2, 0] - maps[1::2, 2]).max() > 1e-3
-    # Those of the layers alone.
+    # They equal the maps of single layers.
     x = model.embed(model.target, TOKENS, model.target_position, np.arange(len(TOKENS)), None, None)
     for n, layer in enumerate(unstack_layers(with_maps(model).decoder)):
         x, seen = layer(x, None, model.target_position)

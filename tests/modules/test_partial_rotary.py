@@ -1,4 +1,4 @@
-"""Rotary positions that rotate a share of each head, and scaled ones, in models and around every kind of mechanism."""
+"""Checks rotary positions of a share of each head, and scaled ones, in models and with every kind of mechanism."""
 
 from dataclasses import replace
 
@@ -17,11 +17,11 @@ from attnlab.ops.mask import Causal
 from attnlab.ops.position import LinearScaling, Llama3Scaling, YarnScaling
 from attnlab.tasks import TASKS
 
-WIDTH = 8  # of a head
+WIDTH = 8  # width of a head
 
 
 def rotated(x, i, position, width):
-    """The first `width` components of each row, as complex numbers that turn; the others as they are."""
+    """Rotates the first `width` components of each row as complex numbers. The other components do not change."""
     x = np.array(x, np.float64)
     for row, at in zip(x, np.asarray(i), strict=True):
         for n in range(width // 2):
@@ -41,7 +41,7 @@ def test_a_share_of_a_head_rotates(fraction, width, pairs):
         np.testing.assert_allclose(found, rotated(x, at, position, width), atol=1e-5)
 
 
-# rotation_size: the smallest width of which the share is an even number.
+# rotation_size is the smallest width whose rotated share is an even number.
 @pytest.mark.parametrize(("fraction", "size"), [(1.0, 2), (0.5, 4), (0.25, 8), (0.4, 5), (2 / 3, 3), (1 / 3, 6)])
 def test_heads_whose_share_is_no_even_number_are_refused(fraction, size):
     position = Rotary(fraction=fraction)
@@ -112,7 +112,7 @@ def test_every_form_agrees_and_only_distances_count(case):
             return state, y[0]
 
         steps = jax.lax.scan(step, module.start(6, x.dtype), (x, jnp.asarray(at)))[1]
-        found = [module.causal(x, None, position)[0], steps]  # at 0 … 5, and from 7 on
+        found = [module.causal(x, None, position)[0], steps]  # at positions 0 … 5, and from 7 on
         places = {"i": at, "j": at} if module.mechanism.traits.non_causal else {}
         return [*found, module.attend(x, None, Causal(), position, **places)[0], module.causal(x)[0]]
 
@@ -169,7 +169,7 @@ def test_scalings_are_set_from_the_command_line_and_read_back():
     written = serialize.write(experiment)
     assert written["model"]["fields"]["position"]["fields"]["scaling"]["name"] == "yarn"
     assert serialize.read(written) == experiment
-    for name in ("fraction", "scaling"):  # of a run that is older than these fields
+    for name in ("fraction", "scaling"):  # as in a run that is older than these fields
         del written["model"]["fields"]["position"]["fields"][name]
     assert serialize.read(written).model.position == Rotary()
     none = apply(Study(experiment), ["model.position.scaling=none"]).base.model.position

@@ -33,7 +33,7 @@ I = np.arange(6, dtype=np.int32)
 
 def made(position, causal=True, layers=1):
     make = lambda: position.create(jax.random.key(2), 8, 2, layers, causal)
-    # What has no parameters is no pytree.
+    # A position without parameters is not a pytree.
     return jax.jit(make)() if position.data_driven else make()
 
 
@@ -45,7 +45,7 @@ def x():
     return jax.random.normal(jax.random.key(1), (6, 8))
 
 
-# Liu et al. 2020, table 1 (sinusoidal, embedding, relative, FLOATER); the others by the same measure.
+# Liu et al. 2020, table 1 (sinusoidal, embedding, relative, FLOATER). The other rows use the same criteria.
 @pytest.mark.parametrize(
     ("name", "inductive", "data_driven", "parameter_efficient"),
     [
@@ -189,7 +189,7 @@ def test_xpos_is_rotary_in_an_encoder_and_refuses_sequences_beyond_its_length():
 
 
 def solved(flow, length, step, finer=8):
-    """The path by Euler's improved method on a much finer grid, one point after another, in float64."""
+    """Computes the path by Euler's improved method on a much finer grid, one point after another, in float64."""
     w, b, u, c = (np.asarray(p[...], np.float64) for p in (flow.inner.w, flow.inner.b, flow.outer.w, flow.outer.b))
     h = lambda t, p: np.tanh(np.concatenate([p, [t]]) @ w + b) @ u + c
     paths = []
@@ -223,7 +223,7 @@ def test_floater_is_added_to_the_input_or_before_every_layer():
     assert table.shape == (1, 6, 8)
     assert once.per_layer(I, table) is None
     np.testing.assert_allclose(once.add(x(), I, table), x() + table[0], atol=1e-6)
-    # Shared dynamics: the layers' own are where they start.
+    # The dynamics are shared. Each layer has its own starting point.
     count = lambda flow: sum(leaf.size for leaf in jax.tree.leaves(flow))
     assert count(every) - count(once) == 2 * 8
 
@@ -299,7 +299,7 @@ def test_shifted_positions_are_those_of_the_previous_row(name):
 
 
 def test_xpos_decays_with_distance():
-    """q·k = Σ_n Re(q_n k̄_n e^{i(a−b)θ_n}) ζ_n^{(a−b)/scale}: of one pair, what rotary positions make, and fading."""
+    """Checks q·k = Σ_n Re(q_n k̄_n e^{i(a−b)θ_n}) ζ_n^{(a−b)/scale} for one pair: a rotary product times a decay."""
     q, k = (jax.random.normal(jax.random.key(n), (1, 2)) for n in (5, 6))
     for a, b in ((9, 9), (9, 5), (30, 2)):
         at = [np.array([each]) for each in (a, b)]
@@ -314,10 +314,10 @@ def test_rotary_positions_of_halves_depend_on_distance_alone():
     for pairs in ("interleaved", "halves"):
         one, other = (np.vdot(*turn(pairs, *at)) for at in ((5, 2), (9, 6)))
         np.testing.assert_allclose(one, other, rtol=1e-4)
-    # Other components meet, so that weights of the one mean nothing to the other.
+    # Other components form a pair, so weights of one layout are not valid for the other.
     assert np.abs(turn("interleaved", 5, 2)[0] - turn("halves", 5, 2)[0]).max() > 0.1
     other = Rotary()
-    object.__setattr__(other, "pairs", "other")  # what the types refuse in tests alone
+    object.__setattr__(other, "pairs", "other")  # types are checked in tests only
     with pytest.raises(ValueError, match="pairs='other' must be one of interleaved, halves"):
         other.__post_init__()
 
@@ -326,7 +326,7 @@ def test_rotary_positions_in_a_grid_distinguish_rows_and_columns():
     q, k = (jax.random.normal(jax.random.key(n), (1, 8)) for n in (5, 6))
     product = lambda i, j: float(np.vdot(*Rotary2D(columns=4).rotate(q, k, np.array([i]), np.array([j]))))
     assert product(0, 0) == pytest.approx(float(np.vdot(q, k)), abs=1e-5)
-    # One row down and one column on, wherever it is; and neither one alone.
+    # One row down and one column to the right gives the same product anywhere. One of the two alone does not.
     assert product(0, 5) == pytest.approx(product(4, 9), abs=1e-5) == pytest.approx(product(10, 15), abs=1e-5)
     assert len({round(product(5, j), 4) for j in (5, 6, 9, 10)}) == 4
     half = lambda x: jnp.concatenate([x[:, :4], jnp.zeros((1, 4))], axis=1)

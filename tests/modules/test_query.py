@@ -44,7 +44,7 @@ def test_a_query_attends_to_all_queries_and_the_whole_memory():
 
 
 def test_equal_queries_without_positions_stay_equal():
-    """They differ only by position."""
+    """Queries differ only by their positions."""
     x, context = np.tile(normal(1, 8), (Q, 1)), normal(S, 8, seed=2)
     same, _ = ask(layer(), x, np.zeros_like(x), context, WHERE)
     np.testing.assert_allclose(same[0], same[1], atol=1e-6)
@@ -53,7 +53,7 @@ def test_equal_queries_without_positions_stay_equal():
 
 
 def test_values_have_no_positions():
-    """Carion et al. 2020, appendix A.3: places are added to queries and keys alone."""
+    """Carion et al. 2020, appendix A.3: positions are added to queries and keys only."""
     model, given = (
         layer(),
         [jnp.asarray(each) for each in (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2), WHERE)],
@@ -88,13 +88,13 @@ def test_an_anchor_has_the_encoding_of_its_grid_cell():
     anchors = AnchoredQueries(jax.random.key(0), 2, 8)
     anchors.dense.w[...] = jnp.eye(8)
     rows, columns = 4, 6
-    # The middles of row 1, column 2, and of row 3, column 5.
+    # The centres of row 1, column 2, and of row 3, column 5, counted from 0.
     share = np.array([[2.5 / columns, 1.5 / rows], [5.5 / columns, 3.5 / rows]])
     anchors.points[...] = jnp.float32(np.log(share / (1 - share)))
     place, points = anchors(float(rows), float(columns))
     told = lambda *angles: [f(at / speed) for at in angles for speed in (1, 100) for f in (np.sin, np.cos)]
     np.testing.assert_allclose(place, [told(1, 2), told(3, 5)], atol=1e-5)
-    # The encoding of DETR: the second row of four and third column of six, and the last of both.
+    # The encoding of DETR for the second row of four and third column of six, and for the last row and column.
     anchors.normalised = True
     turn = 2 * np.pi
     place, _ = anchors(float(rows), float(columns))

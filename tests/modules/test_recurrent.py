@@ -32,7 +32,7 @@ def built(make):
 
 
 class Made(NamedTuple):
-    """A config of a module, for `filled`."""
+    """Wraps a function that creates a module as a config for `filled`."""
 
     make: Callable
 
@@ -41,7 +41,7 @@ class Made(NamedTuple):
 
 
 def made(cell="gru", inputs=D, layers=2, **fields):
-    """With biases that are not zero."""
+    """Returns a layer with biases that are not zero."""
     return filled(Made(lambda key: RecurrentLayer(key, cell, inputs, H, layers, **fields)), None)
 
 
@@ -51,7 +51,7 @@ def vectors(T=6, width=D, seed=2):
 
 @jax.jit
 def run(module, x, keep):
-    """Outputs and last state, and the gradients of a loss on all of them."""
+    """Returns outputs and last state, and the gradients of a loss on all of them."""
 
     def loss(x, module):
         y, last = module(x, keep)
@@ -64,7 +64,7 @@ def run(module, x, keep):
 
 
 def written_out(module, x):
-    """The same by the formulas, symbol by symbol, in float64."""
+    """Computes the layer by the formulas, token by token, in float64."""
     last = []
     for directions in module.layers:
         sides, states = [], []
@@ -146,7 +146,7 @@ def test_initial_weights_and_biases():
             assert float(way.w[...].std()) == pytest.approx((2 / (inputs + 20)) ** 0.5, rel=0.1)
             assert np.abs(way.w[...] - directions[1 - n].w[...]).max() > 0.1
     assert [way.w.shape[0] for way, _ in module.layers] == [30, 40]
-    # The initial values of a part do not depend on other parts.
+    # The initial values of a layer do not depend on other layers.
     single = built(partial(RecurrentLayer, jax.random.key(0), "lstm", 30, 20))
     np.testing.assert_array_equal(single.layers[0][0].w[...], module.layers[0][0].w[...])
 
@@ -195,7 +195,7 @@ def given():
 
 @dataclass(frozen=True)
 class Weighed(Pairwise):
-    """One that learns a number from every key's vector."""
+    """A mechanism with an extra input per key token, one learned number."""
 
     @property
     def tokens(self):
@@ -215,7 +215,7 @@ SUMS = {
 
 
 def reads(mechanism):
-    """Whether it reads an encoded source from one query."""
+    """Returns whether a mechanism can attend to an encoded source with one query."""
     traits = mechanism.traits
     return traits.non_causal and traits.row_independent and not traits.self_only
 

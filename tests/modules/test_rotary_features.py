@@ -1,4 +1,4 @@
-"""Rotary positions in linear attention: its features are turned, and not what its denominator counts."""
+"""Checks rotary positions in linear attention: features are rotated in the numerator, but not in the denominator."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from attnlab.ops.feature import FEATURES, Cosformer, Identity, Narrow, RotatedFe
 from attnlab.ops.mask import Causal, EdgeList, KeyPadding, Window
 
 T, K, V = 7, 6, 3
-# An even and an odd number of features, one that has exponentials, one without a denominator.
+# An even and an odd number of features, a map with exponentials, and one without a denominator.
 LINEAR = {
     "elu+1": Linear(block=2),
     "odd": Linear(feature=Narrow(Taylor(), 4), block=2),
@@ -35,7 +35,7 @@ def inputs():
 
 
 def rotation(M, at, position):
-    """The block-diagonal matrix R of a position, one block a pair; components left over stay."""
+    """Returns the block-diagonal matrix R of a position, one block per pair. Remaining components do not change."""
     R, by = np.eye(M), position.rotation_size
     whole = M - M % by
     parts = [(0, whole, at)]
@@ -50,7 +50,7 @@ def rotation(M, at, position):
 
 
 def written_out(mechanism, q, k, v, position, allowed):
-    """Su et al. 2021, eq. 19, pair by pair."""
+    """Computes eq. 19 of Su et al. 2021, pair by pair."""
     sides = mechanism.feature.query(q, np.arange(T)), mechanism.feature.key(k, np.arange(T))
     fq, fk = (np.asarray(s.rows * (1 if s.scale is None else jnp.exp(s.scale)[:, None])) for s in sides)
     R = [rotation(fq.shape[1], t, position) for t in range(T)]
@@ -134,7 +134,7 @@ def test_a_module_rotates_features_in_each_form(position, key_heads):
     np.testing.assert_allclose(module.attend(x, None, Causal(), position)[0], y, atol=1e-5)
     seen, map_ = with_maps(module).causal(x, None, position)
     np.testing.assert_allclose(seen, y, atol=1e-5)
-    # What is shown is what is computed: values weighed by it are the answer.
+    # The map is the one that is computed: the values weighted by it give the output.
     values = jnp.repeat(module.keys_values(x)["v"], 2 // key_heads, axis=1)
     np.testing.assert_allclose(module.o(jnp.einsum("hts,shv->thv", map_, values).reshape(6, 8)), y, atol=1e-5)
     assert np.abs(y - module.causal(x)[0]).max() > 1e-3

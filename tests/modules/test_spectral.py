@@ -10,7 +10,7 @@ from attnlab.modules.dense import Dense
 
 @jax.jit
 def norm(w):
-    """Of one weight among others, which are not to matter."""
+    """Returns the norm of one weight among others, which have no effect."""
     return spectral.largest_singular_value([jnp.ones((2, 40)), w, jnp.zeros((3, 3))])[1]
 
 
@@ -18,12 +18,12 @@ rng = np.random.default_rng(0)
 
 
 def spectrum(rows, columns, values):
-    """A matrix of these singular values, in directions drawn at random."""
+    """Returns a matrix with these singular values and random singular vectors."""
     turn = lambda n: np.linalg.qr(rng.standard_normal((n, n)))[0][:, : len(values)]
     return (turn(rows) * np.asarray(values)) @ turn(columns).T
 
 
-# As of random weights, two nearly equal, one much larger, all equal, all but one equal.
+# Singular values as in random weights, two nearly equal, one much larger, all equal, and all but one equal.
 CASES = {
     "random": rng.standard_normal((36, 24)),
     "wide": rng.standard_normal((24, 36)),
@@ -39,7 +39,7 @@ CASES = {
 def test_it_is_the_largest_singular_value(name, scale):
     w = (scale * CASES[name]).astype(np.float32)
     expected = np.linalg.svd(w.astype(np.float64), compute_uv=False)[0]
-    # From below, as any direction's growth.
+    # The estimate is a lower bound, as the growth of any direction is.
     assert -1e-3 < float(norm(w)) / expected - 1 < 1e-5
 
 

@@ -39,7 +39,7 @@ def test_every_output_pixel_has_the_same_number_of_taps():
 
 def test_initially_it_is_a_convolution_of_repeated_pixels():
     up, x = Upsample(jax.random.key(0), 2, 3), drawn(3, 4, 2)
-    # w_n = r_n + r_{n−1} along each side; the transpose turns the kernel round.
+    # w_n = r_n + r_{n−1} along each side. The transposed convolution flips the kernel.
     kernel = np.asarray(up.w[...])
     for axis in (0, 1):
         rows = np.moveaxis(kernel, axis, 0)

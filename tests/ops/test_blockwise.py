@@ -23,7 +23,7 @@ K, V = 4, 6
 @pytree
 @dataclass(frozen=True)
 class Near:
-    """A learned bias by clipped distance, seen by the query too."""
+    """A learned bias by clipped distance that also depends on the query."""
 
     table: Array
     turn: Array
@@ -39,7 +39,7 @@ def draw(T, S, seed=0):
 
 
 def both(T, S, mask, block, score=scaled_dot, bias=None, **given):
-    """Value and gradients, dense and by blocks."""
+    """Returns value and gradients, computed densely and in blocks."""
     q, k, v, target = draw(T, S)
     dense = Softmax(score=score)
     learned = {n: x.astype(q.dtype) for n, x in dense.initial(jax.random.key(1), K, V).items()}
@@ -48,7 +48,7 @@ def both(T, S, mask, block, score=scaled_dot, bias=None, **given):
         def total(q, k, v, learned, bias):
             return jnp.sum(mechanism.attend(q, k, v, mask, bias=bias, **given, **learned) * target)
 
-        # The bias's integers have no gradient.
+        # The integers of the bias have no gradient.
         return jax.value_and_grad(total, (0, 1, 2, 3, 4))
 
     run = lambda *x: (value(dense)(*x), value(Softmax(score=score, block=block))(*x))
@@ -125,7 +125,7 @@ def test_traced_arrays_in_a_bias_closure_are_always_refused():
         run = lambda s, made=made: Softmax(block=2).attend(q, k, v, bias=made(s)).sum()
         with pytest.raises(NotImplementedError, match=f"{name} holds a traced array outside of a pytree"):
             jax.grad(run)(0.5)
-        # What is known is no secret.
+        # A known value is accepted.
         np.testing.assert_allclose(run(0.5), Softmax().attend(q, k, v, bias=made(0.5)).sum(), atol=1e-12)
 
 
@@ -207,13 +207,13 @@ def test_the_exponential_is_exact_to_single_precision():
     x = np.linspace(-86, 27, 10001)[None].astype(np.float32)
     exact = np.exp(x.astype(np.float64))
     error = np.abs(np.asarray(jax.jit(exponential)(jnp.asarray(x)), np.float64) / exact - 1)
-    # The argument is turned to powers of two in single precision.
+    # The argument is converted to powers of two in single precision.
     assert (error <= 3e-7 + 1e-7 * np.abs(x)).all()
     assert float(exponential(jnp.float32(-np.inf)[None, None])[0, 0]) <= 1e-38
 
 
 def walk(jaxpr):
-    """Every equation, of every program inside."""
+    """Yields every equation of a program and of the programs inside it."""
     for equation in jaxpr.eqns:
         yield equation
         for value in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")):
@@ -238,7 +238,7 @@ def test_no_array_of_all_pairs_is_created(mask):
 
 
 def work(jaxpr):
-    """Multiplications of all products, each branch of a switch being taken by one block of queries."""
+    """Returns the multiplications of all products. Each branch of a switch is taken by one block of queries."""
     total = 0
     for eqn in walk(jaxpr):
         if eqn.primitive.name == "dot_general":
@@ -250,7 +250,8 @@ def work(jaxpr):
 def test_blocks_above_the_diagonal_are_never_computed():
     T, block = 2048, 256
     A = T // block
-    # Five products of a backward and two of a forward pass; half precision has no second form of the forward.
+    # Five products in the backward pass and two in the forward pass. In half precision the forward pass has one form
+    # only.
     pairs = block * block * A * (A + 1) // 2
     assert work(program(Softmax(block=block), T, jnp.float16).jaxpr) == 7 * 64 * pairs
 
