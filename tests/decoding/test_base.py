@@ -24,7 +24,7 @@ def test_decoders_are_registered_hashable_values():
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_a_batch_is_decoded_each_example_as_alone_and_its_scores_are_log_probabilities(way):
-    # Tables of different sharpness: some searches stop at once, some go on to the end.
+    # The tables have different sharpness: some searches stop at once, and some continue to the end.
     tables = np.stack([toy.drawn(n, scale=scale) for n, scale in enumerate((0.3, 1.0, 3.0, 6.0))])
     keys = jax.random.split(jax.random.key(0), len(tables))
     together = toy.decode_all(way, tables, keys)
@@ -90,7 +90,7 @@ def test_search_scores_equal_teacher_forced_scores(mechanism):
     model = filled(
         Transformer(width=8, heads=2, biases=False, norm="rms", mechanism=mechanism), Pairs(12, 9, 6, length)
     )
-    # Large parameters, so that what is written next hangs on what was written before.
+    # Large parameters make later symbols depend on earlier ones.
     model = jax.tree.map(lambda leaf: 2 * leaf, model)
 
     @jax.jit

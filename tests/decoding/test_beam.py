@@ -17,13 +17,13 @@ ALL = sum(map(len, toy.texts()))
 
 
 def enumerated(table, penalty):
-    """All texts, the finished before the others, each with its score."""
+    """Returns all texts with their scores, finished texts first."""
     score = lambda text: toy.total(table, text) / toy.norm(len(text), penalty)
     return [(text, score(text)) for group in toy.texts() for text in sorted(group, key=score, reverse=True)]
 
 
 def searched(table, beam):
-    """Beam search, with lists of (text, score), and to the end."""
+    """Runs a beam search with lists of (text, score), without early stopping."""
     live, finished = [((), 0.0)], []
     for n in range(1, toy.LENGTH + 1):
         symbols = (toy.END, *toy.ORDINARY)
@@ -50,7 +50,7 @@ def test_a_beam_as_wide_as_the_search_space_finds_the_best(penalty, seed):
 
 def test_unfinished_sequences_follow_finished_ones_and_empty_rows_come_last():
     table = toy.drawn(0)
-    table[:, toy.END] -= 9  # so that the unfinished are the likelier ones
+    table[:, toy.END] -= 9  # makes unfinished texts more likely
     decoded, expected = toy.decode(Beam(ALL + 2, best=ALL + 2), table), enumerated(table, 1.0)
     assert_answers(decoded._replace(tokens=decoded.tokens[:-2], scores=decoded.scores[:-2]), expected)
     assert max(score for text, score in expected if toy.END not in text) > expected[0][1]
@@ -78,7 +78,7 @@ def test_a_beam_of_one_without_a_penalty_is_greedy(seed, bias):
 
 
 def test_a_beam_of_one_is_greedy_with_equal_scores_and_rounded_sums():
-    # The second is the greater by 2⁻²⁴ of 1, which is lost where log-probabilities of −9 are added up.
+    # The second is greater by 2⁻²⁴ of 1. The difference is lost if log-probabilities of −9 are added up.
     for pair in ([1.0, 1.0], [1.0 - 2**-24, 1.0]):
         table = np.tile(np.float32([10, 10, -9, *pair]), (toy.SYMBOLS**toy.LENGTH, 1))
         one, greedy = (toy.decode(way, table) for way in (Beam(1, 0.0), Greedy()))
@@ -88,7 +88,7 @@ def test_a_beam_of_one_is_greedy_with_equal_scores_and_rounded_sums():
 
 @partial(jax.jit, static_argnums=0)
 def ending(beam, limit):
-    """A model that ends with probability 0.9 at each step, and from token `limit` on answers NaN."""
+    """Decodes with a model that ends with probability 0.9 at each step, and returns NaN from token `limit` on."""
     chances = jnp.log(jnp.array([1e-9, 1e-9, 0.9, 0.06, 0.04]))
     step = lambda n, token: (jnp.where(n < limit, chances, jnp.nan), n + 1)
     return beam.search(DecodeProblem(step, jnp.int32(0), 1, 2, 5))
@@ -98,7 +98,7 @@ def test_it_stops_when_no_live_hypothesis_can_win():
     tokens, scores = ending(Beam(3, 0.0), 1)
     np.testing.assert_array_equal(tokens, [[2, 0, 0, 0, 0]])
     np.testing.assert_allclose(scores, [np.log(0.9)], rtol=1e-5)
-    # A second answer takes a second step: [3, end] at log 0.054, and [3, 3] cannot overtake it.
+    # A second answer needs a second step: [3, end] has log 0.054, and [3, 3] cannot overtake it.
     two = Beam(3, 0.0, best=2)
     np.testing.assert_array_equal(ending(two, 2).tokens, [[2, 0, 0, 0, 0], [3, 2, 0, 0, 0]])
     assert np.isfinite(ending(two, 2).scores).all()
@@ -107,7 +107,10 @@ def test_it_stops_when_no_live_hypothesis_can_win():
 
 @partial(jax.jit, static_argnums=0)
 def delaying(beam, limit):
-    """[end] at log 0.5, and [3, 3, 3, 3, end] at log 0.4, all of it in the first step; NaN from token `limit` on."""
+    """Decodes with a model of two texts: [end] at log 0.5, and [3, 3, 3, 3, end] at log 0.4, decided in the first step.
+
+    The model returns NaN from token `limit` on.
+    """
     first, then, last = (
         jnp.log(jnp.array(row)) for row in ([0, 0, 0.5, 0.4, 0.1], [0, 0, 0, 1.0, 0], [0, 0, 1.0, 0, 0])
     )
@@ -117,11 +120,12 @@ def delaying(beam, limit):
 
 
 def test_a_longer_text_overtakes_where_the_penalty_lets_it():
-    # The penalties of 1 and 2 tokens are 1 and 7/6: log 0.4 is beaten by either, and not by that of 5 tokens, 10/6.
+    # The penalties of 1 and 2 tokens are 1 and 7/6: [end] beats log 0.4 with either. It does not with that of 5 tokens,
+    # 10/6.
     tokens, scores = delaying(Beam(2, 1.0), 5)
     np.testing.assert_array_equal(tokens, [[3, 3, 3, 3, 2]])
     np.testing.assert_allclose(scores, [np.log(0.4) * 6 / 10], rtol=1e-5)
-    # What might have overtaken is not known where the model fails; without a penalty, nothing might have.
+    # If the model fails, it is unknown what would have overtaken. Without a penalty, nothing could have.
     assert np.isnan(delaying(Beam(2, 1.0), 3).scores).all()
     tokens, scores = delaying(Beam(2, 0.0), 1)
     np.testing.assert_array_equal(tokens, [[2, 0, 0, 0, 0]])
@@ -129,7 +133,7 @@ def test_a_longer_text_overtakes_where_the_penalty_lets_it():
 
 
 def test_what_other_examples_of_a_batch_still_decode_changes_none_that_has_ended():
-    """One ends after one token, and its model answers NaN from then on. The other takes five."""
+    """One example ends after one token, and its model returns NaN from then on. The other example takes five tokens."""
     quick, late = jnp.log(jnp.array([1e-9, 1e-9, 0.9, 0.06, 0.04])), jnp.log(jnp.array([0, 0, 1e-9, 0.6, 0.4]))
     beam = Beam(3, 0.0)
 

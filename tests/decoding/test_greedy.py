@@ -9,7 +9,7 @@ from attnlab.decoding import greedy
 
 
 def test_it_takes_the_most_likely_symbol_until_the_end_and_pads_after_it():
-    # A model whose next symbol is a table lookup; state counts the steps taken.
+    # The next symbol is a table lookup. The state counts the steps.
     follows = jnp.array([0, 4, 2, 5, 3, 2])
     step = lambda state, token: (10.0 * jax.nn.one_hot(follows[token], 6), state + 1)
     np.testing.assert_array_equal(greedy(step, jnp.int32(0), 1, 2, 7), [4, 3, 5, 2, 0, 0, 0])

@@ -14,7 +14,7 @@ DRAWS, LENGTH = 4096, 3
 
 
 def chances(scores, way):
-    """What a symbol's probability should be, in plain words: [SYMBOLS], from scores of all symbols."""
+    """Returns the expected probability of each symbol, [SYMBOLS], from the scores of all symbols."""
     p = np.exp(scores / way.temperature)
     p[[toy.BEGIN, toy.PAD]] = 0
     order = sorted(range(len(p)), key=lambda symbol: -p[symbol])
@@ -64,12 +64,12 @@ def test_sequences_are_drawn_with_their_probability(way):
         ({"top_k": 3}, {4, 2, 3}),
         ({"top_k": 99}, {2, 3, 4, 5}),
         ({"top_p": 0.4}, {4}),
-        ({"top_p": 0.5}, {4}),  # of eight parts 4, 2, 1, 1: half is reached by the first alone
+        ({"top_p": 0.5}, {4}),  # probabilities are 4, 2, 1, 1 of eight parts: the first alone reaches half
         ({"top_p": 0.51}, {4, 2}),
         ({"top_p": 0.76}, {4, 2, 3}),
         ({"top_p": 1.0}, {2, 3, 4, 5}),
         ({"top_p": 1e-60}, {4}),
-        ({"top_k": 2, "top_p": 0.6}, {4}),  # of the six parts left
+        ({"top_k": 2, "top_p": 0.6}, {4}),  # of the six remaining parts
         ({"top_k": 2, "top_p": 0.7}, {4, 2}),
         ({"temperature": 1e-60}, {4}),
         ({"temperature": 1e30, "top_k": 2}, {4, 2}),
@@ -86,7 +86,7 @@ def test_only_truncated_symbols_are_never_drawn(fields, support):
 @pytest.mark.parametrize("way", [Sample(temperature=1e-6), Sample(temperature=1e-60), Sample(9.0, top_k=1)], ids=str)
 def test_a_temperature_near_zero_is_greedy(way):
     for seed in range(5):
-        # Scores so large that they overflow where a small temperature divides them.
+        # Scores so large that they overflow when divided by a small temperature.
         table = toy.drawn(seed, scale=6.0)
         cold, greedy = (toy.decode(way, table, key=jax.random.key(seed)) for way in (way, Greedy()))
         np.testing.assert_array_equal(cold.tokens, greedy.tokens)

@@ -19,7 +19,7 @@ class State(NamedTuple):
 
 
 def step(state, token):
-    """`late` depends on the tokens through `sum` only, two steps later."""
+    """Updates a state whose `late` depends on the tokens through `sum` only, two steps later."""
     new = State(state.source, state.count + 1, state.sum + token, state.total + state.sum, state.late + state.total)
     return state.source, new
 

@@ -1,4 +1,4 @@
-"""A model whose scores depend on all earlier symbols, and a reference in numpy."""
+"""A model whose scores depend on all earlier symbols, and a reference in NumPy."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +18,7 @@ SYMBOLS, LENGTH = 5, 5
 @pytree
 @dataclass(frozen=True)
 class State:
-    """The number that the symbols so far spell, and the scores that follow each."""
+    """The number that the symbols so far encode, and the scores that follow each number."""
 
     table: Any  # [numbers SYMBOLS], the same for all hypotheses
     number: Any
@@ -47,12 +47,12 @@ def decode_all(decoder, tables, keys=None):
 
 
 def drawn(seed, length=LENGTH, scale=1.5):
-    """Random scores after every sequence of fewer than `length` symbols."""
+    """Returns random scores after every sequence of fewer than `length` symbols."""
     return np.random.default_rng(seed).normal(size=(SYMBOLS**length, SYMBOLS)).astype("float32") * scale
 
 
 def scores(table, text):
-    """The scores of the symbol after a text."""
+    """Returns the scores of the symbol after a text."""
     number = BEGIN
     for symbol in text:
         number = number * SYMBOLS + symbol
@@ -60,24 +60,24 @@ def scores(table, text):
 
 
 def logs(table, text):
-    """The log-probabilities of the symbol after a text."""
+    """Returns the log-probabilities of the symbol after a text."""
     given = scores(table, text)
     return given - np.log(np.exp(given).sum())
 
 
 def total(table, text):
-    """The log-probability of a text."""
+    """Returns the log-probability of a text."""
     return sum(logs(table, text[:n])[symbol] for n, symbol in enumerate(text))
 
 
 def texts(length=LENGTH):
-    """All texts: those that end, and those that have not ended after `length` symbols."""
+    """Returns all texts: those that end, and those that have not ended after `length` symbols."""
     ended = [(*text, END) for n in range(length) for text in product(ORDINARY, repeat=n)]
     return ended, list(product(ORDINARY, repeat=length))
 
 
 def norm(n, penalty):
-    """The length penalty of Wu et al. 2016, eq. 14, for a text of n symbols."""
+    """Returns the length penalty of Wu et al. 2016, eq. 14, for a text of n symbols."""
     return (5 + np.asarray(n)) ** penalty / 6**penalty
 
 
@@ -86,7 +86,7 @@ def padded(text, length=LENGTH):
 
 
 def row(tokens):
-    """The text of a row, and a check that only pads follow its end."""
+    """Returns the text of a row, and checks that only padding follows its end."""
     tokens = np.asarray(tokens).tolist()
     text = tuple(tokens[: tokens.index(END) + 1]) if END in tokens else tuple(tokens)
     assert padded(text, len(tokens)) == tokens

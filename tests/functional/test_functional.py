@@ -1,4 +1,4 @@
-"""One call for batches and heads: equal to loops over single heads, to jax's own softmax, and to steps with a cache."""
+"""Checks one call for batches and heads against loops over single heads, jax's own softmax, and steps with a cache."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ T = 7
 
 
 def draw(mechanism, T=T, S=None, heads=H, key_heads=G, dtype=np.float64, seed=0):
-    """(q, k, v, extras) of B examples and all heads."""
+    """Returns (q, k, v, extras) of B examples and all heads."""
     rng, S = np.random.default_rng(seed), T if S is None else S
     normal = lambda *shape: rng.standard_normal(shape).astype(dtype)
     extra = {name: normal(B, S, key_heads, *shape_of(x, K, V)) for name, x in mechanism.tokens.items()}
@@ -32,7 +32,7 @@ def draw(mechanism, T=T, S=None, heads=H, key_heads=G, dtype=np.float64, seed=0)
 
 
 def one_head(mechanism, given, b, h, key_heads=G):
-    """The arrays of one example and one query head, with the constants of its key head."""
+    """Returns the arrays of one example and one query head, with the constants of its key head."""
     q, k, v, extra = given
     g = h // (q.shape[2] // key_heads)
     own = {
@@ -44,7 +44,7 @@ def one_head(mechanism, given, b, h, key_heads=G):
 
 
 def loop(mechanism, given, function):
-    """The outputs of `function(q, k, v, extra, b)` of every example and head, [B T H V]."""
+    """Returns the outputs of `function(q, k, v, extra, b)` for every example and head, [B T H V]."""
     heads = given[0].shape[2]
     one = lambda b, h: function(*one_head(mechanism, given, b, h), b)
     whole = lambda: [[one(b, h) for h in range(heads)] for b in range(B)]
@@ -90,7 +90,7 @@ theirs = jax.nn.dot_product_attention
 
 
 def beside_jax(ours, q, k, v, masks, biases):
-    """Pairs of our answers and jax's for T < S, of every way to call both."""
+    """Yields pairs of attnlab's and jax's outputs for T < S, for every way to call both."""
     T, S = q.shape[1], k.shape[1]
     first = jnp.tril(jnp.ones((T, S), bool))  # jax aligns the first query with the first key
     last = (jnp.arange(S)[None, :] <= jnp.arange(S - T, S)[:, None])[None, None]
@@ -125,11 +125,11 @@ def test_softmax_is_that_of_jax(name, heads, x64):
     masks = [rng.random((*shape, T, S)) < 0.7 for shape in ((1, 1), (B, 1), (1, heads), (B, heads))]
     biases = [normal(*mask.shape) for mask in masks]
     for mask in masks:
-        mask[..., 0] = True  # of no key, jax gives the mean of all values
+        mask[..., 0] = True  # jax returns the mean of all values for a query without keys
     arrays = normal(B, T, heads, K), normal(B, S, key_heads, K), normal(B, S, key_heads, K)
     run = jax.jit(lambda *arrays: list(beside_jax(partial(attnlab.attention, mechanism=name), *arrays)))
     for ours, jaxs in run(*arrays, masks, biases):
-        near(ours, jaxs, 1e-6)  # whose softmax is in float32 even of float64
+        near(ours, jaxs, 1e-6)  # jax computes softmax in float32 even for float64
 
 
 @pytest.mark.parametrize("name", ["softmax", "linear", "gated-delta"])
@@ -163,7 +163,7 @@ def test_masks_segments_and_padding_of_other_lengths_are_counted_by_rows(x64):
     rows = np.arange(4, dtype=np.int32)
     rule = lambda b: Segments(queries[b], keys[b]) & QueryPadding(asked[b])
     near(y, loop(mechanism, given, lambda q, k, v, extra, b: mechanism.attend(q, k, v, rule(b), i=rows)))
-    # Queries are the last tokens: the padding of keys is theirs.
+    # Queries are the last tokens, so the padding of keys applies to them, too.
     keep = np.array([[1, 1, 1, 1, 1, 0], [0, 1, 1, 1, 0, 0]], bool)
     y = call(q, k, v, keep=keep, causal=True)
     assert (np.asarray(y).any(axis=(2, 3)) == keep[:, 2:]).all()
@@ -233,7 +233,7 @@ def test_a_cache_is_full_when_one_example_does_not_fit():
     first, second = np.array([[1, 1, 1], [0, 0, 1]], bool), np.array([[0, 0, 1], [1, 1, 1]], bool)
     y, cache = attnlab.decode_step(cache, q, k, v, keep=first)
     assert not np.asarray(y)[~first].any()
-    _, cache = attnlab.decode_step(cache, q, k, v, keep=second)  # four of four in both examples
+    _, cache = attnlab.decode_step(cache, q, k, v, keep=second)  # four of four tokens in both examples
     with pytest.raises(ValueError, match="room for 4 tokens, got 5: start it with length=5"):
         attnlab.decode_step(cache, q[:, :1], k[:, :1], v[:, :1], keep=np.array([[True], [False]]))
 

@@ -1,4 +1,4 @@
-"""The mechanisms. One of each kind is tested by default, and the others with the slow tests."""
+"""Selects mechanisms for tests: one of each kind runs by default, and the others run with the slow tests."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from attnlab.mechanisms import MECHANISMS, Pairwise, Recurrent
 
 
 def kind(mechanism):
-    """What a network must do for it: two of one kind go through the same lines."""
+    """Returns what a network must do for a mechanism: two mechanisms of one kind run the same code."""
     has = (
         bool(mechanism.tokens),
         bool(mechanism.learned),
@@ -24,7 +24,10 @@ def kind(mechanism):
 
 
 def one_of_each(suits=lambda mechanism: True, alike=kind):
-    """Parameters: the names of all mechanisms that suit, the later ones of each kind marked slow."""
+    """Returns parameters with the names of all suitable mechanisms.
+
+    Only the first one of each kind is not marked slow.
+    """
     first, names = {}, [name for name in MECHANISMS if suits(MECHANISMS[name])]
     for name in names:
         first.setdefault(alike(MECHANISMS[name]), name)

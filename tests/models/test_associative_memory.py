@@ -25,7 +25,7 @@ def ask(config, queries, keys=KEYS, values=VALUES, seed=0):
 
 
 def test_it_equals_the_published_equation():
-    """k = W_k [onehot v ; e], q = W_q e, ŷ = Σ φ(q)·φ(k_t) onehot v_t / Σ φ(q)·φ(k_t), written out."""
+    """Computes k = W_k [onehot v ; e], q = W_q e, ŷ = Σ φ(q)·φ(k_t) onehot v_t / Σ φ(q)·φ(k_t)."""
     config = AssociativeMemory(width=4, mechanism=Linear())
     net = network(config)
     embed, w_value, w_key, w_q = (np.asarray(x[...], np.float64) for x in (net.embed, net.k.value, net.k.key, net.q))
@@ -38,7 +38,7 @@ def test_it_equals_the_published_equation():
         np.testing.assert_allclose(ask(config, [query])[0], expected, atol=1e-6)
 
 
-# Inputs per query are refused by the model.
+# The model does not support inputs per query.
 DECODING = [name for name, mechanism in MECHANISMS.items() if mechanism.traits.decodes and not mechanism.queries]
 
 
@@ -53,7 +53,7 @@ def test_every_decoding_mechanism_answers_one_or_many_queries(name):
 
 
 def test_softmax_can_recall_exactly():
-    """Where queries meet their own keys alone, the answer is the value."""
+    """If each query matches its own key only, the output is the value."""
     config = AssociativeMemory(width=5)
     net = network(config)
     eye = jnp.eye(5, 11)
@@ -74,7 +74,7 @@ def test_a_rotation_is_orthogonal_and_depends_on_the_sequence_alone():
     np.testing.assert_allclose(one @ one.T, np.eye(6), atol=1e-6)
     other = rotation(fingerprint(KEYS[::-1], VALUES), 6)
     assert np.abs(one - other).max() > 0.1
-    # Evenly drawn: entries of mean 0 and variance 1/K.
+    # Rotations are uniform: entries have mean 0 and variance 1/K.
     many = jax.vmap(lambda n: rotation(jax.random.key(n), 6))(jnp.arange(2000, dtype=jnp.uint32))
     np.testing.assert_allclose(many.mean(axis=0), 0, atol=0.05)
     np.testing.assert_allclose((many**2).mean(axis=0), 1 / 6, atol=0.03)

@@ -33,10 +33,10 @@ def test_it_classifies_and_predicts_masked_words_without_effect_of_padding(field
     assert words.shape == (3, 17)
     for one, other in zip((classes, words), both(model, TOKENS.at[4].set(7), None), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
-    # One place twice, another once.
+    # PLACES contains one position twice and another one once.
     np.testing.assert_allclose(words[0], words[2], atol=1e-6)
     assert np.abs(words[0] - words[1]).max() > 1e-3
-    # In both directions: a word affects the positions before and after it.
+    # Attention has both directions: a word affects the positions before and after it.
     for at in (0, 3):
         assert np.abs(both(model, TOKENS.at[at].set(8), None)[1][0] - words[0]).max() > 1e-4
 
@@ -46,7 +46,7 @@ def test_logits_of_words_may_be_tied_to_embeddings(tied):
     model = made(tied=tied)
     words = both(model, TOKENS, None)[1]
     table, offset = (model.input_layer if tied else model.words).table[...], model.offset[...]
-    # Of as many words as are needed, the vector that scored them is found again.
+    # With enough words, the logits determine the vector from which they were computed.
     vector = np.linalg.lstsq(table, words[0] - offset, rcond=None)[0]
     np.testing.assert_allclose(table @ vector + offset, words[0], atol=1e-4)
 
@@ -62,7 +62,7 @@ def test_its_map_has_a_row_for_the_class_token():
     seen = attention_maps(filled(config, SHAPE), TOKENS, KEEP)["encoder"]
     assert seen.shape == (1, 2, 6, 6)
     np.testing.assert_allclose(seen[0, :, 0].sum(axis=1), 1, atol=1e-5)
-    # It is in front of the four words, and the padding after them is masked.
+    # The class token is before the four words. The padding after them is masked.
     assert seen[..., :5, :5].min() > 0
     assert not np.any(seen[..., 5])
 
@@ -70,7 +70,7 @@ def test_its_map_has_a_row_for_the_class_token():
 def test_a_position_belongs_to_the_same_word_with_and_without_class_token():
     for pool in ("token", "mean"):
         model = made(pool=pool)
-        # Layers that add nothing: each vector stays what the embedding made of its word.
+        # These layers add nothing, so each vector remains the embedding of its word.
         model.encoder.layers = jax.tree.map(jnp.zeros_like, model.encoder.layers)
         words = jax.jit(lambda model: model.fill(TOKENS, KEEP, jnp.arange(4)))(model)
         other = jax.jit(lambda model: model.fill(TOKENS.at[2].set(8), KEEP, jnp.arange(4)))(model)

@@ -60,14 +60,14 @@ SHORTSIGHTED = [Local(8, 8), Local(99, 40), Strided(8), Longformer(8, 8, 0), Big
 
 
 def small(mechanism):
-    """With windows and blocks that are less than a sequence, where it has any, and known positions for all."""
+    """Returns a mechanism with windows and blocks smaller than a sequence, where it has them, and with a length."""
     sizes = {"left": 4, "right": 4, "size": 4, "landmarks": 4, "rank": 4, "block": 8}
     has = {name: size for name, size in sizes.items() if getattr(mechanism, name, None) is not None}
     return replace(mechanism, **has).with_length(41)
 
 
 def reads_all(mechanism):
-    """Whether a token reads all words in one layer. Gates of a recurrence forget the far ones."""
+    """Returns whether a token reads all words in one layer. Recurrent gates forget distant words."""
     far = mechanism.traits.non_causal and not mechanism.traits.self_only
     return far and small(mechanism).sees_all(41)
 
@@ -88,7 +88,7 @@ def test_a_class_token_that_cannot_attend_to_every_word_is_refused(mechanism):
         ValueError, match=rf"model.pool=token is not .*{type(mechanism).__name__}.* all 40 positions; .*pool=mean"
     ):
         jax.eval_shape(lambda: config.create(jax.random.key(0), LONG))
-    # This is not required with a class per position, or with the mean.
+    # A class per position and mean pooling do not require this.
     for fields, shape in (({"pool": "mean"}, LONG), ({}, FRAMES)):
         jax.eval_shape(lambda config=replace(config, **fields), shape=shape: config.create(jax.random.key(0), shape))
 
@@ -111,9 +111,9 @@ def test_one_class_per_frame():
     frames = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
     found = scores(model, frames, None)
     assert found.shape == (6, 3)
-    # No token: nothing is pooled.
+    # Without pooling there is no class token.
     assert model.token is None
-    # Each by its own place.
+    # Positions differ from each other.
     assert np.abs(np.diff(found, axis=0)).max() > 1e-3
 
 
@@ -130,7 +130,7 @@ def test_every_bidirectional_mechanism_overfits_a_few_examples(name):
 
 def test_invalid_fields_are_refused():
     odd = Classifier()
-    # Set past the constructor, whose types are checked here but not where it is used.
+    # Bypasses the constructor, whose types are checked in tests but not elsewhere.
     object.__setattr__(odd, "pool", "max")
     with pytest.raises(ValueError, match=r"model.pool='max' must be one of mean, token$"):
         odd.__post_init__()

@@ -34,7 +34,7 @@ def test_every_scale_halves_the_sides_and_doubles_the_channels_rounded_up():
 
 
 def test_convolutions_are_equivariant_and_the_head_is_not():
-    # Two scales: four pixels are one place of the last.
+    # With two scales, a step of four pixels is a step of one position in the last scale.
     model = filled(CNN(width=8, layers=1, kernel=1, scales=2), Classes(Image(16, 16, 1), 3))
     image = 3 * np.random.default_rng(0).normal(size=(16, 16, 1)).astype(np.float32)
 

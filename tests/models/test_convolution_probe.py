@@ -21,7 +21,10 @@ WEIGHTS = np.random.default_rng(1).standard_normal((3, 3, C, C)).astype(np.float
 
 
 def constructed():
-    """The layer of theorem 1: head h copies the channels of the pixel at its own offset, and the last map weighs."""
+    """Builds the layer of theorem 1.
+
+    Head h copies the channels of the pixel at its own offset, and the last projection applies the weights.
+    """
     model = jax.tree.map(jnp.zeros_like, CONFIG.create(jax.random.key(0), SHAPE))
     model.input_layer.w[...] = jnp.eye(C, 18)
     copy, mixed = np.zeros((18, 18), np.float32), np.zeros((18, 18), np.float32)
@@ -43,7 +46,7 @@ def test_self_attention_contains_convolution():
     found = jax.jit(lambda: constructed()(jnp.asarray(IMAGE)))()
     wanted = conv_2d(jnp.asarray(IMAGE), jnp.asarray(WEIGHTS))
     np.testing.assert_allclose(found[1:-1, 1:-1], wanted[1:-1, 1:-1], rtol=1e-5, atol=1e-5)
-    # At the border a convolution sees zeros, and attention the nearest pixel there is.
+    # At the border, a convolution sees zeros and attention sees the nearest pixel.
     assert np.abs(found - wanted)[0].max() > 0.1
 
 
@@ -57,7 +60,7 @@ def test_each_head_attends_to_its_own_pixel():
 
 
 def moved(position):
-    """How far answers are from those of pixels in another order, put back into theirs."""
+    """Returns the difference between outputs and outputs for permuted pixels, in the original order."""
     model = filled(ConvolutionProbe(width=18, heads=9, position=position), SHAPE)
     order = np.random.default_rng(2).permutation(SIDE * SIDE)
     shuffled = IMAGE.reshape(-1, C)[order].reshape(IMAGE.shape)

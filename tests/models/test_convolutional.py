@@ -17,7 +17,7 @@ SMALL = {"width": 6, "feedforward": 5}
 
 @jax.jit
 def forms(model):
-    """The parallel form with two contents of the padding and padding in front, and decoding token by token."""
+    """Returns the parallel form for changed padding and for padding in front, and decoding token by token."""
     whole = jax.vmap(lambda tokens: model(tokens, TOKENS != 0))(jnp.stack([TOKENS, TOKENS.at[6].set(7)]))
     step = lambda state, token: model.step(state, token)[::-1]
     turned = jnp.roll(TOKENS, 1)
@@ -55,7 +55,7 @@ def test_the_receptive_field_has_its_declared_size(layers, kernel, growth, reach
     model = filled(config, SHAPE)
     x = jnp.arange(3, 15)
     moved = jax.jit(jax.vmap(lambda n: jnp.abs(model(x.at[n].set(2), x > 0) - model(x, x > 0)).max(axis=1)))
-    changed = np.asarray(moved(jnp.arange(12))) > 1e-5  # [the token that is another, the score that moves]
+    changed = np.asarray(moved(jnp.arange(12))) > 1e-5  # [the token that is changed, the logits that change]
     back = np.arange(12)[None, :] - np.arange(12)[:, None]
     assert not changed[(back < 0) | (back >= reach)].any()
     assert changed[back == reach - 1].all()
@@ -97,7 +97,7 @@ def test_invalid_values_name_the_field(fields, words):
 
 def test_unknown_values_are_refused():
     config = ConvolutionalLanguage()
-    # Set past the constructor, whose types are checked here but not where it is used.
+    # Bypasses the constructor, whose types are checked in tests but not elsewhere.
     object.__setattr__(config, "dtype", "other")
     with pytest.raises(ValueError, match=r"model\.dtype='other' must be one of float32"):
         config.__post_init__()

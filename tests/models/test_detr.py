@@ -31,7 +31,7 @@ def test_after_every_layer_a_class_and_a_box_for_each_query(anchored):
     assert scores.dtype == boxes.dtype == np.float32
     assert (boxes > 0).all()
     assert (boxes < 1).all()
-    # Queries have different boxes, far beyond rounding (6e-8), and the image matters.
+    # The boxes of different queries differ far beyond rounding (6e-8), and the image has an effect.
     assert np.abs(np.diff(boxes[-1], axis=0)).max(axis=1).min() > 1e-5
     assert np.abs(answer(model, image(1))[0] - scores).max() > 1e-4
 
@@ -57,14 +57,15 @@ def test_an_anchor_on_a_grid_cell_has_its_position_encoding(height, width):
     halved = lambda x: model.features.half[1](model.features.half[0](x))[1, 2].sum()
     seen = np.abs(jax.jit(jax.grad(halved))(jnp.ones((height, width, 3)))).sum(axis=2)
     rows, columns = (np.nonzero(seen.any(axis=axis))[0] for axis in (1, 0))
-    # The middle of all that place (1, 2) looks at, in pixels, whose own middles are half a pixel on.
+    # The centre, in pixels, of the field that position (1, 2) sees. The centre of a pixel is half a pixel after its
+    # index.
     share = np.array([(columns[0] + columns[-1] + 1) / 2 / width, (rows[0] + rows[-1] + 1) / 2 / height])
     model.queries.points[...] = jnp.float32(np.tile(np.log(share / (1 - share)), (5, 1)))
     model.queries.dense.w[...] = jnp.eye(8)
     found, _ = model.queries(height / 4, width / 4)
     (there,) = np.asarray(model.encoder.position.add(jnp.zeros((40, 8)), jnp.arange(40)))[None, 1 * 6 + 2]
     np.testing.assert_allclose(found, np.tile(there, (5, 1)), atol=1e-5)
-    # The encoding of DETR for its second row, and its third column of six.
+    # The encoding of DETR for the second row, and the third column of six.
     rows = -(-height // 4)
     y, x = 2 * np.pi * 2 / (rows + 1e-6), 2 * np.pi * 3 / (6 + 1e-6)
     told = [f(at / speed) for at in (y, x) for speed in (1, 100) for f in (np.sin, np.cos)]
@@ -81,7 +82,7 @@ def test_the_order_of_queries_has_no_effect():
 
 @pytest.mark.parametrize("position", [Learned2D(rows=1, columns=1), Detr().position, Floater(), Position()], ids=str)
 def test_memory_positions_differ_between_places_if_there_is_a_position(position):
-    """The memory of an image of which nothing is seen differs by place where there is one."""
+    """Checks the memory of an image that has no effect: it differs by place if there is a position."""
     model = filled(Detr(position=position, **SMALL), SHAPE)
     model.input_layer.w[...] = model.input_layer.w[...] * 0
     context, where, _ = jax.jit(lambda model, image: model.read(image))(model, image())
@@ -125,7 +126,7 @@ def test_dropout_needs_a_key_and_every_part_has_a_gradient():
     for path, leaf in jax.tree_util.tree_leaves_with_path(gradient):
         name = jax.tree_util.keystr(path, simple=True, separator=".")
         assert np.isfinite(leaf).all()
-        # The bias of a key adds the same to all scores of a query; the first layer's queries are zero before it.
+        # The bias of a key adds the same number to all scores of a query. The first layer's queries are zero before it.
         silent = ".k.b" in name or name.startswith("decoder.around_attention.norm.scale")
         assert silent or np.abs(leaf).max() > 0, name
 

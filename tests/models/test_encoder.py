@@ -12,7 +12,7 @@ from .training import filled
 
 
 class Made:
-    """What `filled` asks of a config."""
+    """Wraps an encoder as a config for `filled`."""
 
     def __init__(self, config, length):
         self.config, self.length = config, length
@@ -45,11 +45,11 @@ def test_padding_has_no_effect(mechanism):
 
 
 def test_the_class_token_has_no_position_and_is_attended_to():
-    # Without positions, the first of seven is one of the seven.
+    # Without positions, the class token is treated as the first of seven tokens.
     plain = made(7, position=Position())
     whole = read(plain, np.concatenate([FIRST[None], X]), None, None)
     np.testing.assert_allclose(read(plain, X, None, FIRST), whole, rtol=2e-5, atol=2e-6)
-    # With positions, the others keep theirs, and nothing is added to the new one.
+    # With positions, the words keep theirs, and nothing is added to the class token.
     for position in (Sinusoidal(), Rotary(), Floater()):
         told = made(7, position=position)
         a, b = read(told, X, None, FIRST), read(told, X, None, FIRST[::-1])

@@ -41,7 +41,7 @@ def test_sizes_are_the_published_ones():
     count = lambda config: sum(
         x.size for x in jax.tree.leaves(jax.eval_shape(lambda: config.create(jax.random.key(0), Cora())))
     )
-    # W, a and b of eight heads of eight, then of one of seven classes.
+    # W, a and b of eight heads with eight features, then of one head with seven classes.
     assert count(Gat()) == 1433 * 64 + 8 * 16 + 64 + 64 * 7 + 14 + 7
     assert count(Gcn()) == 1433 * 16 + 16 * 7
     assert count(Gat(mechanism=Softmax(score=dot))) == count(Gat(mechanism=Linear()))

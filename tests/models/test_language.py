@@ -36,7 +36,7 @@ scores = jax.jit(lambda model, tokens: model(tokens, tokens != 0))
 
 
 def forms_of(mechanism):
-    """What of it a causal network trains and keeps."""
+    """Returns what a causal network trains and stores for a mechanism."""
     return bool(mechanism.tokens), bool(mechanism.learned), isinstance(mechanism, Recurrent)
 
 
@@ -46,13 +46,13 @@ def test_it_is_registered():
 
 @jax.jit
 def forms(model):
-    """The parallel form with two contents of the padding, and decoding token by token."""
+    """Returns the parallel form with two contents of the padding, and decoding token by token."""
     whole = jax.vmap(lambda tokens: model(tokens, TOKENS != 0))(jnp.stack([TOKENS, TOKENS.at[4].set(7)]))
     step = lambda state, token: model.step(state, token)[::-1]
     return whole, jax.lax.scan(step, model.start(len(TOKENS)), TOKENS)[1]
 
 
-# What turns or biases is shown by itself in the tests of positions.
+# The tests of positions cover rotations and biases.
 @pytest.mark.parametrize(
     "position",
     [Sinusoidal(), Sinusoidal2D(columns=2), Learned2D(columns=2), Floater(place="input"), Rotary2D(columns=2)],
@@ -119,7 +119,7 @@ def test_invalid_fields_are_refused_at_creation():
 
 
 def gpt2(weights, tokens, eps):
-    """The scores of GPT-2 (Radford et al. 2019) in numpy: all heads of a sequence at once, one product for q, k, v."""
+    """Computes the logits of GPT-2 (Radford et al. 2019) in NumPy: all heads at once, and one product for q, k, v."""
     norm = lambda x, scale, shift: (
         (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) * scale + shift
     )
@@ -139,7 +139,7 @@ def gpt2(weights, tokens, eps):
 
 
 def in_gpt2s_order(model):
-    """The weights of a network by GPT-2's names."""
+    """Returns the weights of a network by GPT-2's names."""
     array = lambda leaf: np.asarray(leaf[...], np.float64)
     norm = lambda norm, n: (array(norm.scale)[n], array(norm.shift)[n])
     layers, blocks = model.decoder, []
@@ -167,7 +167,7 @@ GPT2 = Language(
 
 @pytest.mark.usefixtures("x64")
 def test_gpt2_is_a_configuration_of_it():
-    """The scores agree with an implementation of its own, and would not with another ε or with scaled embeddings."""
+    """Checks that the logits equal those of a separate implementation, but not with another ε or scaled embeddings."""
     tokens = np.array([9, 4, 5, 6, 1, 12, 16, 3])
     away = lambda key, x: x + 0.02 * jax.random.normal(key, x.shape, x.dtype)
 
@@ -185,7 +185,7 @@ def test_gpt2_is_a_configuration_of_it():
 
 
 def test_embeddings_start_as_published():
-    """Vaswani et al.: spread by 1/√D and read times √D; GPT-2 and BERT: spread by 0.02 and read as they are."""
+    """Vaswani et al.: standard deviation 1/√D, times √D when read. GPT-2 and BERT: 0.02, read unscaled."""
     ids = jnp.arange(4000)
     for scaled, spread, read in ((True, 16**-0.5, 1.0), (False, 0.02, 0.02)):
         embed = Embed(jax.random.key(0), 4000, 16, scaled)

@@ -1,4 +1,4 @@
-"""The ε of norms: that of each model's authors by default, today's in older runs, and it reaches every norm."""
+"""Checks the ε of norms: each model has its authors' value by default, older runs keep 1e-6, and every norm uses it."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,8 @@ from attnlab.tasks.base.shapes import Classes, Frames, Image, Pairs, Tokens
 from attnlab.tasks.vision.generation import Generated
 from attnlab.tasks.vision.objects import Detections
 
-# Ba et al. give none; Vaswani's and Dosovitskiy's code has 1e-6, Radford's 1e-5, Devlin's 1e-12, Carion's is torch's.
+# Ba et al. give none. Vaswani's and Dosovitskiy's code has 1e-6, Radford's 1e-5, Devlin's 1e-12, and Carion's the
+# default of torch.
 AUTHORS = {
     Transformer: 1e-6, Language: 1e-5, Classifier: 1e-6, ViT: 1e-6, Bert: 1e-12, Detr: 1e-5, CNN: 1e-5,
     ConvolutionalLanguage: 1e-5, SAGAN: 1e-5,
@@ -49,7 +50,7 @@ def test_older_runs_keep_one_value_for_all(kind):
 
 @pytest.mark.parametrize("norm", [LayerNorm, RMSNorm, GroupNorm])
 def test_it_is_added_to_the_variance(norm):
-    # The variance, and the mean square, are 0.0009.
+    # The variance and the mean square are both 0.0009.
     x = np.array([[0.03, -0.03, 0.03, -0.03]], np.float32)
     np.testing.assert_allclose(norm(4, epsilon=0.0016)(jnp.asarray(x)), x / 0.05, rtol=1e-6)
 

@@ -22,7 +22,7 @@ def scores(model, pair, keep):
 
 
 def test_both_documents_share_an_encoder_and_the_head_equals_the_published_equation():
-    """[a ; b ; a∘b ; a−b] through a layer, written out."""
+    """Computes a layer of [a ; b ; a∘b ; a−b]."""
     model = filled(PairClassifier(**SMALL), SHAPE)
     a, b = (np.asarray(model.tower(PAIR[n], PAIR[n] != 0), np.float64) for n in (0, 1))
     dense = lambda layer, x: x @ np.asarray(layer.w[...], np.float64) + np.asarray(layer.b[...])
@@ -51,7 +51,7 @@ def test_it_overfits_a_few_pairs():
 def test_dropout_needs_a_key():
     model = filled(PairClassifier(**SMALL, dropout=0.5), SHAPE)
     run = jax.jit(lambda key: model(PAIR, PAIR != 0, key))
-    # Of keys in a batch the checker takes those that a scan reads for used.
+    # The key checker treats all keys of a batch that a scan reads as used.
     with jax.debug_key_reuse(False):
         assert np.abs(run(jax.random.key(1)) - run(jax.random.key(2))).max() > 1e-3
     np.testing.assert_array_equal(run(None), run(None))

@@ -1,4 +1,4 @@
-"""Patterns of mechanisms: hybrid models are stacks whose layers have different mechanisms."""
+"""Checks patterns of mechanisms: hybrid models are stacks whose layers have different mechanisms."""
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,7 @@ def whole(model, tokens):
 
 @jax.jit
 def by_hand(model, tokens):
-    """The layers applied one after the other, without a scan."""
+    """Applies the layers one after the other, without a scan."""
     x = model.embed(model.target, tokens, model.target_position, np.arange(len(tokens)), None, None)
     for layer in unstack_layers(model.decoder):
         x, _ = layer(x, None, model.target_position)
@@ -60,7 +60,7 @@ def test_layers_have_the_mechanisms_of_the_pattern_in_turn():
     assert [layer.attention.mechanism for layer in layers] == [*HYBRID.entries, *HYBRID.entries]
 
 
-@pytest.mark.parametrize("layers", [3, 9])  # unrolled, and a loop
+@pytest.mark.parametrize("layers", [3, 9])  # unrolled, and in a loop
 @pytest.mark.parametrize("remat", [False, True])
 def test_the_scan_over_periods_is_the_layers_one_by_one(layers, remat):
     model = made(layers=layers, remat=remat)

@@ -1,4 +1,4 @@
-"""Published language models: built from the parts of `Language`, they read and decode alike."""
+"""Checks published language models, built from the parts of `Language`: decoding equals the parallel form."""
 
 from dataclasses import replace
 
@@ -57,11 +57,12 @@ SWIGLU = 3 * D * 176  # 8/3 · 64, rounded up to a multiple of 8
         ("transformer++", (2 * D * D + 2 * D * 2 * K, SWIGLU)),
         ("gated-softmax", (3 * D * D + 2 * D * 2 * K + 2 * K, SWIGLU)),
         ("retnet", (2 * D * D + 3 * D * 2 * D + 2 * 2 * D, 2 * D * 2 * D)),
-        # q and k of half the width, gates of rank 16 with a bias, a scale of the norm.
+        # q and k of half the width, gates of rank 16 with a bias, and a scale of the norm.
         ("gla", (2 * D * 32 + 3 * D * D + D * 16 + 16 * 32 + 32 + K, SWIGLU)),
         ("deltanet", (4 * D * D + D * H + 4 * 3 * D + K, SWIGLU)),
         ("gated-deltanet", (2 * D * D + 3 * D * 2 * D + 2 * D * H + 2 * H + 4 * 4 * D + 2 * K, SWIGLU)),
-        # Query and key of one head, 8 values of 16; steps, rates and shifts of 8 heads; convolution with a bias; skip.
+        # Query and key of one head and 8 values of 16, then steps, rates and shifts of 8 heads, a convolution with a
+        # bias, and a skip.
         ("mamba-2", (2 * D * 16 + 3 * D * 128 + D * 8 + 2 * 8 + 5 * 160 + 128 + 8, 0)),
     ],
 )

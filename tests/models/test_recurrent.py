@@ -15,7 +15,7 @@ SMALL = {"width": 6, "layers": 2}
 
 @jax.jit
 def forms(model):
-    """The parallel form with two contents of the padding, and decoding token by token."""
+    """Returns the parallel form with two contents of the padding, and decoding token by token."""
     whole = jax.vmap(lambda tokens: model(tokens, TOKENS != 0))(jnp.stack([TOKENS, TOKENS.at[4].set(7)]))
     step = lambda state, token: model.step(state, token)[::-1]
     return whole, jax.lax.scan(step, model.start(len(TOKENS)), TOKENS)[1]
@@ -30,7 +30,7 @@ def test_token_by_token_equals_the_whole_and_padding_changes_nothing(cell):
 
 
 def test_an_elman_layer_equals_its_equation():
-    """h_t = tanh(x_t W + b + h_{t−1} U), scored by a linear map; written out."""
+    """Computes h_t = tanh(x_t W + b + h_{t−1} U), with linear logits."""
     model = filled(RecurrentLanguage(width=3, layers=1, cell="rnn"), SHAPE)
     value = lambda x: np.asarray(x[...], np.float64)
     ((layer,),) = model.layers.layers
@@ -89,7 +89,7 @@ def test_invalid_values_name_the_field(fields, words):
 )
 def test_unknown_values_are_refused(field, line):
     config = RecurrentLanguage()
-    # Set past the constructor, whose types are checked here but not where it is used.
+    # Bypasses the constructor, whose types are checked in tests but not elsewhere.
     object.__setattr__(config, field, "other")
     with pytest.raises(ValueError, match=line):
         config.__post_init__()

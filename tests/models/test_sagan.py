@@ -27,14 +27,14 @@ IMAGE = jnp.asarray(rng.random((8, 8, 1)), jnp.float32)
 
 @jax.jit
 def played(model, latent, image):
-    """What it makes, and how real it finds that and an image."""
+    """Returns a generated image, and the discriminator's scores of it and of a given image."""
     generator, discriminator = model.networks()
     made = generator(latent)
     return made, discriminator(made), discriminator(image)
 
 
 class Attentive(NamedTuple):
-    """The attention alone, as `filled` takes it."""
+    """Wraps the attention as a config for `filled`."""
 
     mechanism: Any
 
@@ -43,7 +43,7 @@ class Attentive(NamedTuple):
 
 
 def changed(model, change):
-    """The network with each leaf put through `change(path, leaf)`."""
+    """Returns the network after `change(path, leaf)` is applied to each leaf."""
     named = lambda path, leaf: change(jax.tree_util.keystr(path, simple=True, separator="."), leaf)
     return jax.tree_util.tree_map_with_path(named, model)
 
@@ -85,7 +85,7 @@ def test_each_player_learns_from_its_own_loss_alone():
     play = object.__new__(ImageGeneration).loss
 
     def alone(part, found):
-        """The gradient of one player's loss, the other held."""
+        """Returns the gradient of one network's loss, with the other network fixed."""
 
         def loss(mine):
             held = jax.lax.stop_gradient({"generator": model.generator, "discriminator": model.discriminator})
@@ -108,7 +108,7 @@ def test_each_player_learns_from_its_own_loss_alone():
 
 
 def test_attention_equals_the_published_equation():
-    """s = (x W_q)(x W_k)ᵀ, unscaled; y = γ softmax(s) (x W_v) W_o + x, over all places."""
+    """Checks s = (x W_q)(x W_k)ᵀ, unscaled, and y = γ softmax(s) (x W_v) W_o + x, over all positions."""
     attention = ImageAttention(jax.random.key(0), 16, SMALL.mechanism)
     attention.gamma[...] = jnp.asarray([0.7])
     image = rng.standard_normal((2, 3, 16)).astype(np.float32)
@@ -140,7 +140,7 @@ def test_attention_has_few_parameters():
         parameters(jax.eval_shape(lambda c=c: c.create(jax.random.key(0), SHAPE)))
         for c in (SAGAN(width=16), SAGAN(width=16, mechanism=None))
     )
-    # Four maps and γ: 32 channels to 4 in the generator, 16 to 2 in the discriminator.
+    # Four projections and γ: from 32 channels to 4 in the generator, and from 16 to 2 in the discriminator.
     assert with_ - without == 4 * 32 * 4 + 1 + 4 * 16 * 2 + 1
     assert SAGAN(mechanism=None).attentions == {}
 
@@ -177,7 +177,7 @@ def test_attention_maps_of_the_generator_are_its_weights(mechanism):
 
     @jax.jit
     def by_hand(model, seen):
-        """The output of the attention, and the same from the map and from what the attention is given."""
+        """Returns the output of the attention, and the same computed from the map and from the attention's input."""
         generator, _ = model.networks()
         x = generator.ups[0](relu(generator.norms[0](generator.first(LATENT[None]).reshape(2, 2, -1))))
         x = relu(generator.norms[1](x))

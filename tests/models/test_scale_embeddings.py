@@ -1,4 +1,4 @@
-"""Models without attention layers of their own read embeddings times the root of their width, or as they are."""
+"""Checks models that scale embeddings by the root of their width, or do not scale them."""
 
 from dataclasses import replace
 
@@ -25,12 +25,12 @@ every = pytest.mark.parametrize("case", CASES)
 
 
 def tables(model):
-    """The tables of its embeddings."""
+    """Returns the embedding tables of a model."""
     return [getattr(model, name).table for name in ("source", "target", "embed") if hasattr(model, name)]
 
 
 def scores(model):
-    """Its scores when teacher-forced, and those of the first two symbols when decoding."""
+    """Returns the teacher-forced logits, and the logits of the first two symbols when decoding."""
     pairs = hasattr(model, "source")
     whole = model(TOKENS, TOKENS, KEEP, KEEP) if pairs else model(TOKENS, KEEP)
     state = model.start(TOKENS, KEEP, 4) if pairs else model.start(4)

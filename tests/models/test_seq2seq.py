@@ -21,7 +21,7 @@ KEEP = SOURCE != 0
 TARGET = np.array([1, 4, 5, 6, 0])
 SMALL = {"width": 4, "embedding": 3}
 
-# Sources with their padding: as it is, with something in it, before the symbols, and among them.
+# Sources with padding: unchanged, with other contents, before the symbols, and between them.
 SOURCES = np.array([SOURCE, [3, 4, 5, 6, 9, 9], [9, 7, 3, 4, 5, 6], [9, 3, 4, 9, 5, 6]])
 KEEPS = np.array([KEEP, KEEP, KEEP[::-1], SOURCES[3] != 9])
 
@@ -47,7 +47,7 @@ scores = jax.jit(lambda model, *given: model(*given))
 
 @jax.jit
 def forms(model):
-    """Teacher forcing of every source, with two ends of the target for the first, and decoding step by step."""
+    """Returns teacher forcing for every source and for another target end, and decoding step by step."""
     target = jnp.asarray(TARGET)
     forced = jax.vmap(lambda source, keep: model(source, target, keep, target != 0))(
         jnp.asarray(SOURCES), jnp.asarray(KEEPS)
@@ -93,7 +93,7 @@ def shares(scores):
 
 
 def begun(model):
-    """What a decoder starts from: the states of its layers, and the source's vectors."""
+    """Returns the initial states of the decoder's layers, and the vectors of the source."""
     state = jax.jit(lambda model: model.start(jnp.asarray(SOURCE), jnp.asarray(KEEP), 5))(model)
     vectors = np.asarray(state.encoded.vectors["v"][:4, 0], np.float64)
     return [tuple(np.asarray(part, np.float64) for part in layer) for layer in state.layers], vectors
@@ -104,9 +104,9 @@ def embedded(model, token):
 
 
 def test_bahdanau_equals_the_published_equations():
-    """e_j = w·tanh(s W + m_j U), c = Σ a_j m_j, s' = GRU([e(y) ; c], s), and of [s' ; e(y) ; c] the deep output.
+    """Computes e_j = w·tanh(s W + m_j U), c = Σ a_j m_j, s' = GRU([e(y) ; c], s).
 
-    Of two layers, the upper one looks.
+    The deep output is that of [s' ; e(y) ; c]. With two layers, the upper one attends.
     """
     model = made(attention="bahdanau", cell="gru", bidirectional=True, layers=2)
     states, m = begun(model)
@@ -132,7 +132,10 @@ def test_bahdanau_equals_the_published_equations():
 @pytest.mark.parametrize("feeding", [True, False])
 @pytest.mark.parametrize("mechanism", [Softmax(score=dot), LocalP(width=2)], ids=["dot", "local-p"])
 def test_luong_equals_the_published_equations(mechanism, feeding):
-    """h' = LSTM([e(y) ; h̃], h), a = softmax(h'·m), h̃' = tanh([Σ a_j m_j ; h'] W), scored; local-p with its Gaussian."""
+    """Computes h' = LSTM([e(y) ; h̃], h), a = softmax(h'·m), h̃' = tanh([Σ a_j m_j ; h'] W) and the logits of h̃'.
+
+    Local-p multiplies the weights by its Gaussian.
+    """
     model = made(attention="luong", mechanism=mechanism, input_feeding=feeding)
     (state,), m = begun(model)
     w, u, b = arrays(model.decoder.layers[0][0])
@@ -147,7 +150,7 @@ def test_luong_equals_the_published_equations(mechanism, feeding):
             w_p, v_p = (np.asarray(model.reader.learned[name][0], np.float64) for name in ("w_p", "v_p"))
             p = 4 / (1 + np.exp(-np.tanh(h @ w_p) @ v_p))
             near, fade = np.abs(np.arange(4) - p) <= 2, np.exp(-((np.arange(4) - p) ** 2) / (2 * (2 / 2) ** 2))
-            h = h / 4**0.5  # local-p scores by the scaled dot product
+            h = h / 4**0.5  # local-p uses the scaled dot product
         a = shares(np.where(near, m @ h, -np.inf)) * fade
         joint = np.tanh(np.concatenate([a @ m, state[0]]) @ np.asarray(model.joint.w[...]))
         np.testing.assert_allclose(
@@ -175,7 +178,10 @@ def test_initial_states_of_the_decoder():
 
 
 def test_the_published_settings_have_the_published_sizes():
-    """JoeyNMT's reverse: a bidirectional LSTM of 64, embedding 16, the decoder 64 from zeros, with input feeding."""
+    """Checks JoeyNMT's reverse task.
+
+    It has a bidirectional LSTM of 64, embedding 16, a decoder of 64 that starts from zeros, and input feeding.
+    """
     config = Seq2Seq(64, 16, bidirectional=True, attention="luong", input_feeding=True, bridge="none")
     model = jax.eval_shape(lambda: config.create(jax.random.key(0), Pairs(54, 54, 32, 32)))
     count = lambda tree: sum(leaf.size for leaf in jax.tree.leaves(tree))
@@ -196,7 +202,7 @@ def test_its_map_is_that_of_each_head_in_the_columns_of_its_symbols():
             assert seen.shape == (1, heads, 5, 6)
             np.testing.assert_allclose(seen[0, :, :4].sum(axis=2), np.ones((heads, 4)), atol=1e-5)
             assert not seen[..., ~KEEPS[n]].any()
-    # Local-m: the symbols at t−1 … t+1, padding not counted.
+    # Local-m sees the symbols at t−1 … t+1, where padding is not counted.
     near = np.abs(np.arange(4)[:, None] - np.arange(4)[None, :]) <= 1
     np.testing.assert_array_equal(np.asarray(seen[0, 0, :4][:, KEEPS[3]]) > 0, near)
 
@@ -264,7 +270,7 @@ def test_it_is_registered_and_serializable():
 
 
 class Past(Recurrent):
-    """One that reads the past only."""
+    """A mechanism that reads the past only."""
 
     def update(self, memory, q, k, v, block, *, bias=None, **extra):
         return v, memory
@@ -320,7 +326,7 @@ def test_invalid_fields_are_refused_at_creation(fields, line):
 )
 def test_unknown_values_are_refused(field, value, line):
     config = Seq2Seq(attention="luong")
-    # Set past the constructor, whose types are checked here but not where it is used.
+    # Bypasses the constructor, whose types are checked in tests but not elsewhere.
     object.__setattr__(config, field, value)
     with pytest.raises(ValueError, match=line):
         config.__post_init__()

@@ -29,12 +29,12 @@ def made(**fields):
 
 @partial(jax.jit, static_argnums=0)
 def created(config):
-    """As it starts."""
+    """Returns a model with its initial values."""
     return config.create(jax.random.key(0), SHAPE)
 
 
 def with_one(mechanism):
-    """The fields that put a mechanism wherever it can be, and softmax elsewhere."""
+    """Returns the fields that use a mechanism in every attention that supports it, and softmax elsewhere."""
     fits = {
         "encoder": mechanism.traits.non_causal,
         "decoder": mechanism.traits.decodes,
@@ -61,7 +61,7 @@ def gradients(model):
 
 @jax.jit
 def both(model):
-    """Teacher forcing with two contents of the padding, and decoding step by step."""
+    """Returns teacher forcing with two contents of the padding, and decoding step by step."""
     sources, targets = jnp.stack([SOURCE, SOURCE.at[4:].set(9)]), jnp.stack([TARGET, TARGET.at[4:].set(8)])
     forced = jax.vmap(lambda source, target: model(source, target, *KEEPS))(sources, targets)
     return forced, step_by_step(model, SOURCE, KEEPS[0], TARGET)
@@ -88,7 +88,7 @@ def test_decoding_equals_teacher_forcing_with_other_layers(fields):
     np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
 
 
-# The others do the same on both sides: tests of the attention and of the language model hold for them.
+# Other positions do the same on both sides: the tests of the attention and of the language model cover them.
 @pytest.mark.parametrize("name", ["learned", "shaw", "t5", "xpos", "floater"])
 def test_decoding_equals_teacher_forcing_with_learned_and_one_sided_positions(name):
     forced, steps = both(made(position=POSITIONS[name]))
@@ -112,7 +112,7 @@ def test_padding_of_the_source_has_no_effect():
 
 
 def test_encoder_and_decoder_have_positions_of_their_own_and_layers_share_them():
-    # Vectors of Shaw, numbers of T5: a set for each half of the network, none for each layer.
+    # Vectors of Shaw and numbers of T5: one set for each half of the network, and none for each layer.
     for position, leaves, numbers in ((Shaw(clip=2), 2, 2 * 5 * 4), (T5(), 1, 2 * 32), (Learned(9), 1, 9 * 8)):
         model = made(layers=3, position=position)
         one, other = (jax.tree.leaves(half) for half in (model.source_position, model.target_position))
@@ -151,7 +151,7 @@ def test_a_sequence_beyond_a_learned_table_is_refused_if_its_length_is_known():
         jax.eval_shape(lambda: model(SOURCE, long, SOURCE > 0, long > 0))
     with pytest.raises(ValueError, match=line):
         model.start(SOURCE, KEEPS[0], 9)
-    # In a traced loop it cannot raise, and does not clamp.
+    # A traced loop cannot raise an error, and it does not clamp the position.
     last = step_by_step(model, SOURCE, KEEPS[0], jnp.ones(8, jnp.int32))
     assert np.isfinite(last).all()
     state = replace(model.start(SOURCE, KEEPS[0], 8), i=jnp.asarray(8, jnp.int32))
@@ -172,14 +172,14 @@ def test_each_attention_may_have_its_own_mechanism():
     assert config.attentions == {"encoder": Softmax(), "decoder": Softmax(), "cross": Linear()}
     same, other = created(Transformer(**SMALL)), created(config)
     assert np.abs(scores(other, SOURCE, TARGET, *KEEPS) - scores(same, SOURCE, TARGET, *KEEPS)).max() > 1e-4
-    # The shared parameters start alike, so that variants pair by seed.
+    # The shared parameters have equal initial values, so that variants pair by seed.
     for a, b in zip(jax.tree.leaves(other), jax.tree.leaves(same), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("name", ["gated-linear", "kda", "ssd", "rebased", "hedgehog", "short-convolution"])
 def test_parameters_of_a_mechanism_do_not_change_other_initial_values(name):
-    """Gates, maps and filters take no draw from what all variants have."""
+    """The gates, projections and filters of a mechanism use no random draw of the parameters that all variants have."""
     plain, other = created(Transformer(**SMALL)), created(Transformer(**SMALL, **with_one(MECHANISMS[name])))
     by_path = lambda model: {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(model)}
     all_have, has = by_path(plain), by_path(other)
@@ -223,7 +223,7 @@ def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of
 
 
 class Past(Recurrent):
-    """One that reads the past only."""
+    """A mechanism that reads the past only."""
 
     def update(self, memory, q, k, v, block, *, bias=None, **extra):
         return v, memory
@@ -231,7 +231,7 @@ class Past(Recurrent):
 
 @dataclass(frozen=True)
 class Mixing(Wrapper):
-    """One whose answers depend on the other queries."""
+    """A mechanism whose outputs depend on the other queries."""
 
     mechanism: Mechanism = Softmax()
     traits = Traits(row_independent=False)
@@ -287,7 +287,7 @@ def test_a_shared_embedding_needs_a_shared_vocabulary():
     assert count(two) - count(shared) == 9 * 8
     model = filled(Transformer(**SMALL, shared=True), shape)
     table = gradients(model).target.table[...]
-    # 3 occurs only in the source, 1 only in the target, 7 in neither.
+    # 3 occurs only in the source, 1 only in the target, and 7 in neither.
     assert np.abs(table[3]).max() > 0 < np.abs(table[1]).max()
     np.testing.assert_array_equal(table[7], 0)
     with pytest.raises(ValueError, match=r"model\.shared=True needs one vocabulary for both sides"):
@@ -308,7 +308,7 @@ def test_a_shared_embedding_needs_a_shared_vocabulary():
 )
 def test_unknown_values_are_refused(field, line):
     config = Transformer()
-    # Set past the constructor, whose types are checked here but not where it is used.
+    # Bypasses the constructor, whose types are checked in tests but not elsewhere.
     object.__setattr__(config, field, "other")
     with pytest.raises(ValueError, match=line):
         config.__post_init__()

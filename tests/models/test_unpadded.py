@@ -1,4 +1,4 @@
-"""A model computes the same for a sequence without padding, with and without a mask."""
+"""Checks that a model computes the same for a sequence without padding, with and without a mask."""
 
 import jax
 import jax.numpy as jnp

@@ -19,12 +19,12 @@ scores = jax.jit(lambda model, image: model(image))
 
 
 def mapped(dense, x):
-    """x w + b in float64."""
+    """Computes x w + b in float64."""
     return x @ np.asarray(dense.w[...], np.float64) + np.asarray(dense.b[...], np.float64)
 
 
 def swapped(image, size=2):
-    """The image with its first square in the place of its last."""
+    """Returns the image with its first and last square exchanged."""
     image = image.copy()
     image[:size, :size], image[-size:, -size:] = image[-size:, -size:].copy(), image[:size, :size].copy()
     return image
@@ -61,7 +61,7 @@ def test_patches_of_one_pixel():
 
 @pytest.mark.parametrize("position", [Learned2D(), Sinusoidal2D(), Rotary2D()], ids=str)
 def test_grid_positions_take_the_size_of_the_image(position):
-    # Four images' worth of columns would put all six squares into one row.
+    # With too many columns, all six squares would be in one row.
     config = ViT(position=position, **SMALL)
     held = filled(config, SHAPE).encoder.position
     found = getattr(held, "config", held)

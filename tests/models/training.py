@@ -1,4 +1,4 @@
-"""Networks for tests: initialised, and trained until they overfit a few sequences."""
+"""Creates networks for tests, and trains them until they overfit a few sequences."""
 
 import jax
 import numpy as np
@@ -6,7 +6,10 @@ import optax
 
 
 def filled(config, shape, seed=0):
-    """A network with parameters drawn by numpy: where they start does not matter, and compiling that takes seconds."""
+    """Returns a network with parameters drawn by NumPy.
+
+    Initial values do not matter, and compiling them takes seconds.
+    """
     rng = np.random.default_rng(seed)
     like = jax.eval_shape(lambda: config.create(jax.random.key(0), shape))
     draw = lambda leaf: jax.numpy.asarray(rng.normal(size=leaf.shape) * max(*leaf.shape[-1:], 4, 4) ** -0.5, leaf.dtype)
@@ -14,7 +17,7 @@ def filled(config, shape, seed=0):
 
 
 def overfitted(model, forced, answers, steps=150):
-    """The model, trained so that `forced(model)` scores the answers; fails where it does not learn them."""
+    """Trains the model so that `forced(model)` scores the answers. Fails if it does not learn them."""
     loss = lambda model: optax.softmax_cross_entropy_with_integer_labels(forced(model), answers).mean()
     adam = optax.adam(1e-2)
 

@@ -43,7 +43,7 @@ FORMULAS = {"rnn": rnn_formula, "gru": gru_formula, "lstm": lstm_formula, "rg_lr
 
 
 def drawn(name, dtype=jnp.float32):
-    """Returns (x, state, learned) of a cell."""
+    """(x, state, learned) of a cell."""
     cell, rng = CELLS[name], np.random.default_rng(3)
     draw = lambda *shape: jnp.asarray(rng.normal(size=shape), dtype)
     learned = {"u": draw(H, cell.gates * H)} if cell.terms is None else {"decay": draw(H)}
@@ -64,7 +64,10 @@ def test_values_and_gradients_equal_the_formula(name):
 @pytest.mark.parametrize("name", ["rnn", "gru", "lstm"])
 @pytest.mark.usefixtures("x64")
 def test_it_equals_the_cell_of_pytorch(name):
-    """Whose weights lie gate below gate, and whose inputs are multiplied inside: here by the identity."""
+    """Compares with PyTorch's cells.
+
+    Their weights are stacked gate by gate, and their inputs are multiplied inside, here by the identity.
+    """
     torch = pytest.importorskip("torch")
     kind = {"rnn": torch.nn.RNNCell, "gru": torch.nn.GRUCell, "lstm": torch.nn.LSTMCell}[name]
     x, state, learned = jax.tree.map(np.asarray, drawn(name, jnp.float64))
@@ -102,7 +105,7 @@ def test_extreme_inputs_leave_everything_finite(name):
 
 
 def test_an_rg_lru_starts_where_its_authors_do_and_a_shut_gate_keeps_its_state():
-    """σ(Λ)^c is uniform in 0.9 … 0.999; with r = 0 the state stays, and the gradient of √(1−a²) is finite."""
+    """σ(Λ)^c is uniform in 0.9 … 0.999. With r = 0 the state does not change, and the gradient of √(1−a²) is finite."""
     found = sigmoid(np.asarray(lru_decay(jax.random.key(0), 4000), np.float64)) ** 8
     assert found.min() == pytest.approx(0.9, abs=1e-3)
     assert found.max() == pytest.approx(0.999, abs=1e-3)

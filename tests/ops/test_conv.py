@@ -17,7 +17,7 @@ def normal(*shapes, dtype=None):
 
 
 def loop(x, w, stride):
-    """y_ab = Σ x_{a+n−⌊(h−1)/2⌋, b+m−⌊(w−1)/2⌋} w_nm, index by index."""
+    """Computes y_ab = Σ x_{a+n−⌊(h−1)/2⌋, b+m−⌊(w−1)/2⌋} w_nm, index by index."""
     x, w = np.asarray(x), np.asarray(w)
     rows, columns, _ = x.shape
     h, width, _, D = w.shape

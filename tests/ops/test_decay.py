@@ -14,7 +14,7 @@ K, V = 4, 3
 
 
 def everything(T):
-    """T tokens of one run, none of them padding."""
+    """Returns the block of T tokens of one segment without padding."""
     return next_block(PositionState.start(), T, None, None, None)[0]
 
 
@@ -24,7 +24,7 @@ def draw(*shapes, seed=0, dtype=jnp.float64):
 
 
 def recurrence(q, k, v, log_gates, state=0.0):
-    """S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t, token by token in float64."""
+    """Computes S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t, token by token in float64."""
     q, k, v, log_gates = (np.asarray(x, np.float64) for x in (q, k, v, log_gates))
     state, y = np.zeros((q.shape[1], v.shape[1])) + state, []
     for t in range(len(q)):
@@ -74,7 +74,7 @@ def test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_grad
 @pytest.mark.parametrize("G", [1, K])
 @pytest.mark.parametrize("size", [64, 32])
 def test_a_closed_gate_leaves_later_tokens_exact(G, size):
-    # In one cumulative sum, the gates after one of e^−10000 would be known to 1e-3 only.
+    # With one cumulative sum, the gates after one of e^−10000 would be accurate to 1e-3 only.
     q, k, v = draw((64, K), (64, K), (64, V), dtype=jnp.float32)
     log_gates = jnp.full((64, G), -0.0123, jnp.float32).at[jnp.array([5, 6, 20])].set(-12345.678)
     y, expected = run(q, k, v, log_gates, size=size)[0], recurrence(q, k, v, log_gates)[0]
@@ -120,7 +120,7 @@ def test_gradients_through_gates_agree_with_finite_differences(G):
 
 
 def products(jaxpr):
-    """The ranks of what is multiplied, in a program and its loops."""
+    """Yields the ranks of the factors of all products in a program and its loops."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "dot_general":
             yield from (x.aval.ndim for x in equation.invars)
@@ -131,7 +131,7 @@ def products(jaxpr):
 
 @pytest.mark.parametrize("G", [1, K])
 def test_products_stay_within_the_axis_limit_when_batched(G):
-    # XLA 0.10.2 for CPUs ends the process at a product of eight axes.
+    # XLA 0.10.2 for CPUs aborts the process at a product of eight axes.
     q, k, v, log_gates = (jnp.zeros((130, width)) for width in (K, K, V, G))
     ranks = set(
         products(jax.make_jaxpr(jax.grad(lambda *x: run(*x, size=64)[0].sum(), (0, 1, 2, 3)))(q, k, v, log_gates).jaxpr)

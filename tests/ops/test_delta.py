@@ -12,7 +12,7 @@ inverse = jax.jit(triangle.inverse)
 
 
 def recurrence(q, k, v, log_gates, beta, state=0.0):
-    """S_t = (I − β_t k_tᵀ k_t) diag(a_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, token by token in float64."""
+    """Computes S_t = (I − β_t k_tᵀ k_t) diag(a_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, token by token in float64."""
     q, k, v, log_gates, beta = (np.asarray(x, np.float64) for x in (q, k, v, log_gates, beta))
     state, y = np.zeros((q.shape[1], v.shape[1])) + state, []
     for t in range(len(q)):
@@ -44,7 +44,7 @@ def test_gradients_of_the_inverse():
 
 
 def test_the_inverse_takes_no_powers():
-    # One key written 512 times: powers of this triangle reach 1e150, and its inverse no more than 1.
+    # One key is written 512 times. Powers of this triangle reach 1e150, and its inverse does not exceed 1.
     found = inverse(np.tril(np.ones((1, 512, 512), np.float32), -1))
     np.testing.assert_array_equal(found[0], np.eye(512) - np.eye(512, k=-1))
 
@@ -81,7 +81,7 @@ def test_gradients_through_gates_and_strengths_agree_with_finite_differences(G):
 
 
 def test_strength_one_replaces_the_value_of_a_key():
-    # Four orthonormal keys, each written twice: reading gives the last value.
+    # Four orthonormal keys are each written twice. Reading gives the last value.
     order = np.array([0, 1, 2, 3, 2, 0, 3, 1])
     k = jnp.eye(K)[order]
     (v,) = draw((8, V), dtype=jnp.float32)

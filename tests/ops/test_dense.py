@@ -1,4 +1,4 @@
-"""`flat_matmul` is x @ w in every order of transformations, and flat where only rows are batched."""
+"""Checks that `flat_matmul` is x @ w in every order of transformations, and flat where only rows are batched."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ FLOATS = jnp.asarray(XS, jnp.float32), jnp.asarray(W, jnp.float32)
 
 
 def loss(product):
-    """A number that is not linear in either argument, so that gradients depend on both."""
+    """Returns a function that is not linear in either argument, so that gradients depend on both."""
     return lambda x, w: jnp.sum(jnp.sin(product(x, w)))
 
 
@@ -55,7 +55,7 @@ def test_gradients_against_finite_differences(x64):
 
 
 def test_the_weights_gradient_of_a_batch_is_one_flat_product():
-    """No product of three axes: XLA would copy the activations first."""
+    """No product has three axes, for which XLA would copy the activations first."""
     products = [op for op in operations(jax.grad(batched(flat_matmul), (0, 1)), *FLOATS) if op.name == "dot_general"]
     assert sorted(op.sizes for op in products) == sorted([(1, D, B * T, F), (1, B * T, F, D), (1, B * T, D, F)])
 

@@ -7,7 +7,7 @@ from attnlab.ops import edges
 from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.softmax import masked_softmax
 
-# Query 1 has no edge, key 3 is in none; the last two edges are padding.
+# Query 1 has no edge, and key 3 is in none. The last two edges are padding.
 T, S = 4, 5
 ENDS = EdgeIndex(np.array([0, 0, 2, 2, 2, 3, 4, 4]), np.array([0, 4, 0, 1, 2, 2, 5, 5]), T, S)
 ALLOWED = np.zeros((T, S), bool)
@@ -16,7 +16,7 @@ RNG = np.random.default_rng(0)
 
 
 def at_edges(table):
-    """A table of pairs, at the edges; padding as zero."""
+    """Returns the values of a dense array at the edges, with zeros for padding."""
     return np.concatenate([np.asarray(table)[ENDS.t[:6], ENDS.s[:6]], np.zeros(2, np.float32)])
 
 
@@ -73,7 +73,7 @@ def test_trailing_head_axes_equal_single_heads():
 
 
 def test_symmetric_weights_are_those_of_kipf_and_welling():
-    # A path of three nodes, each joined to itself: degrees 2, 3, 2.
+    # A path of three nodes with self-loops: the degrees are 2, 3, 2.
     ends = EdgeIndex(np.array([0, 0, 1, 1, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 2, 1, 2, 3]), 3, 3)
     a, b = 1 / 2, 1 / np.sqrt(6)
     np.testing.assert_allclose(edges.symmetric_normalization(ends), [a, b, b, 1 / 3, b, b, a, 0], atol=1e-7)
@@ -94,14 +94,14 @@ def test_memory_grows_with_the_number_of_edges(N):
 
 
 def largest(jaxpr):
-    """The most elements that an array of a program has, wherever in it."""
+    """Returns the size of the largest array in a program, including inner programs."""
     inner = [sub for eqn in jaxpr.eqns for sub in inside(eqn.params)]
     own = [v.aval.size for eqn in jaxpr.eqns for v in eqn.outvars if hasattr(v.aval, "size")]
     return max([*own, *map(largest, inner)], default=0)
 
 
 def inside(params):
-    """The programs among what a step of one is given."""
+    """Yields the programs among the parameters of an equation."""
     for value in jax.tree.leaves(list(params.values()), is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")):
         if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
             yield getattr(value, "jaxpr", value)

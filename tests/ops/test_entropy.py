@@ -29,7 +29,7 @@ def drawn(biased, dtype=jnp.float64):
 
 
 def at_all(x, w, b, target, weights, smoothing):
-    """The equation of the docstring, with all logits at once."""
+    """Computes the equation of the docstring with all logits at once."""
     s = x @ w if b is None else x @ w + b[None, :]
     aim = (1 - smoothing) * jax.nn.one_hot(target, V) + smoothing / V
     return (weights * -(aim * jax.nn.log_softmax(s)).sum(axis=1)).sum()

@@ -53,7 +53,7 @@ def taylor(x):
 
 
 def power(x):
-    # Each product of two different components counts for both orders.
+    # Each product of two different components occurs in both orders.
     x = x / K**0.25
     return np.stack([x[:, a] * x[:, b] * (1 if a == b else 2**0.5) for a in range(K) for b in range(a, K)], axis=1)
 
@@ -63,7 +63,7 @@ def dpfp(x, nu=1):
     return np.array([[row[n] * row[(n - s) % (2 * K)] for s in range(1, nu + 1) for n in range(2 * K)] for row in r])
 
 
-# The equation of each, of rows x at positions i, for one side and its learned arrays.
+# The equation of each feature map for rows x at positions i, for one side and its learned arrays.
 PLAIN = {
     "elu+1": lambda x, i, side, l: np.where(x > 0, x + 1, np.exp(x)),
     "identity": lambda x, i, side, l: x,
@@ -87,12 +87,12 @@ DIMENSIONS |= {"power": K * (K + 1) // 2, "dpfp": 2 * K, "favor+": 128, "narrow"
 
 
 def value(mapped):
-    """The features themselves, the scale taken in."""
+    """Returns the features multiplied by their scale."""
     return mapped.rows if mapped.scale is None else mapped.rows * jnp.exp(mapped.scale)[:, None]
 
 
 def learned_of(feature, rng):
-    """Learned arrays of random numbers: what starts at zero or one would hide a mistake."""
+    """Returns random learned arrays, since initial zeros or ones could hide a mistake."""
     return {n: jnp.asarray(rng.normal(size=[K] * len(shape))) for n, shape in feature.learned.items()}
 
 
@@ -143,7 +143,7 @@ def test_values_and_gradients_are_finite_at_the_extremes(name, data, power):
 
 @partial(jax.jit, static_argnums=0)
 def sides_back(feature, x):
-    """The features of both sides, and the gradients of their sums."""
+    """Returns the features of both sides, and the gradients of their sums."""
     learned = feature.initial(jax.random.key(0), K)
     run = lambda x: [side(x, np.arange(len(x)), **learned) for side in (feature.query, feature.key)]
     mapped, back = jax.vjp(run, x)
@@ -154,7 +154,7 @@ def sides_back(feature, x):
 def test_float16_rows_are_computed_in_float32(name):
     feature = FEATURES[name]
     learned = feature.initial(jax.random.key(0), K)
-    # Their squares are beyond float16, and their exponentials below it.
+    # Their squares overflow float16, and their exponentials underflow it.
     mapped = feature.key(jnp.full((2, K), 300, jnp.float16).at[1].set(-30), np.arange(2), **learned)
     assert all(a.dtype == jnp.float32 and np.isfinite(a).all() for a in jax.tree.leaves(mapped))
 
@@ -175,7 +175,7 @@ def test_elu_plus_one_of_a_few_numbers():
 
 @pytest.mark.usefixtures("x64")
 def test_hedgehog_by_hand_has_a_sum_over_each_half():
-    """x = (ln 2, 0): softmax(x) = (2, 1) / 3 and softmax(−x) = (1, 2) / 3; of both at once (2, 1, ½, 1) / 4½."""
+    """Checks x = (ln 2, 0): softmax(x) = (2, 1) / 3, softmax(−x) = (1, 2) / 3, and jointly (2, 1, ½, 1) / 4½."""
     x, w = jnp.log(jnp.array([[2.0, 1.0]])), {"query_w": jnp.eye(2), "key_w": jnp.array([[0.0, 1.0], [1.0, 0.0]])}
     rows = Hedgehog().query(x, np.arange(1), **w).rows
     np.testing.assert_allclose(rows, [[2 / 3, 1 / 3, 1 / 3, 2 / 3]], rtol=1e-14)
@@ -243,7 +243,7 @@ def test_power_is_the_power_of_the_product(degree):
 
 @pytest.mark.usefixtures("x64")
 def test_rebased_adds_its_epsilon_to_the_variance():
-    """x = (.003, −.003) has variance 9e-6: with ε = 1.6e-5 each component is divided by .005."""
+    """Checks x = (.003, −.003), with variance 9e-6: for ε = 1.6e-5 each component is divided by .005."""
     learned = {f"{side}_{name}": jnp.full(2, start) for side in ("query", "key") for name, start in STARTS.items()}
     x, feature = jnp.array([[0.003, -0.003]]), Rebased(epsilon=1.6e-5)
     for side in (feature.query, feature.key):
@@ -263,7 +263,7 @@ def test_rebased_has_the_published_epsilon_and_older_runs_keep_theirs():
 
 
 def test_dpfp_by_hand():
-    # r = [1 0 0 2]; rolled by one [2 1 0 0], by two [0 2 1 0], by three [0 0 2 1].
+    # r = [1 0 0 2]. Rolled by one it is [2 1 0 0], by two [0 2 1 0], by three [0 0 2 1].
     rows = Dpfp(nu=3).query(jnp.array([[1.0, -2]]), np.arange(1)).rows
     np.testing.assert_array_equal(rows, [[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]])
 
@@ -303,22 +303,22 @@ def test_directions_are_orthogonal_within_a_block_and_gaussian_in_length(m, K):
         unit = block / np.linalg.norm(block, axis=1, keepdims=True)
         np.testing.assert_allclose(unit @ unit.T, np.eye(len(block)), atol=1e-6)
     sizes = [(directions(seed, m, K) ** 2).sum(axis=1).mean() for seed in range(200)]
-    # Of K degrees of freedom: mean K and variance 2K.
+    # Squared norms have K degrees of freedom: mean K and variance 2K.
     assert abs(np.mean(sizes) - K) < 4 * np.sqrt(2 * K / (200 * m))
     assert np.any(directions(4, m, K) != w)
 
 
 def test_favor_is_unbiased_and_its_variance_falls_with_the_number_of_features():
-    # Short enough that the estimates have no heavy tail, which a standard error does not describe.
+    # The vectors are short, so that the estimates have no heavy tail, which a standard error does not describe.
     q, k = np.random.default_rng(5).normal(size=(2, 6, 8)) / 2
     exact = np.exp(np.sum(q * k, axis=1) / np.sqrt(8))
     spread = {}
     for m in (8, 32):
-        # The plain form, which the feature equals: hundreds of seeds are hundreds of programs.
+        # The formula itself, which the feature map equals: with the feature map, each seed would compile a program.
         draws = np.array([np.sum(favor(q, m, seed) * favor(k, m, seed), axis=1) for seed in range(2000)])
         error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
         assert (np.abs(draws.mean(axis=0) - exact) < 4 * error).all()
-        # A bias of a few hundredths would be seen.
+        # A bias of a few hundredths would be detected.
         assert (error < 0.02 * exact).all()
         spread[m] = draws.var(axis=0)
     assert 2 < np.median(spread[8] / spread[32]) < 8

@@ -57,7 +57,7 @@ def test_norms_and_activations_equal_pytorch():
 
 
 def test_l2_normalized_rows_have_norm_one_up_to_epsilon():
-    """By hand: 3-4-5; and 3-4-5 in ten-thousandths with ε = 7.5e-7, so that ‖x‖² + ε = 1e-6, which is 0.3, 0.4."""
+    """Checks 3-4-5 by hand, and 3-4-5 in units of 1e-4 with ε = 7.5e-7: ‖x‖² + ε = 1e-6, which gives 0.3, 0.4."""
     np.testing.assert_allclose(l2_normalize(jnp.array([[3.0, 4.0]])), [[0.6, 0.8]], rtol=1e-15)
     np.testing.assert_allclose(
         l2_normalize(jnp.array([[3e-4, 4e-4], [0, 0]]), 7.5e-7), [[0.3, 0.4], [0, 0]], rtol=1e-12

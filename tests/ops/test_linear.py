@@ -10,7 +10,7 @@ T, M, V = 5, 3, 2
 
 
 def drawn(seed=0):
-    """A state, features of queries and keys, and values."""
+    """Returns a state, features of queries and keys, and values."""
     rng = np.random.default_rng(seed)
     return [jnp.asarray(rng.normal(size=s)) for s in ((M, V), (T, M), (T, M), (T, V))]
 
@@ -32,14 +32,14 @@ def test_a_chunk_weights_the_incoming_state():
     y, after = linear.chunk(state, q, k, v, pairs, sees, stays, jnp.asarray(0.5))
     np.testing.assert_allclose(y, (q @ k.T * pairs) @ v + sees[:, None] * (q @ state), atol=1e-12)
     np.testing.assert_allclose(after, 0.5 * state + (k * stays[:, None]).T @ v, atol=1e-12)
-    # Nothing sees the state, and nothing stays: no number in them matters.
+    # No query sees the state, no token enters it, and it does not survive: no number in them matters.
     none = np.zeros(T, bool)
     _, after = linear.chunk(state * jnp.nan, q, k, v, pairs, none, none, np.array(False))
     assert not np.any(after)
 
 
 def visibility_of(keep, run, before=0):
-    """The visibility of kept tokens of the given runs."""
+    """Returns the visibility within the given runs, with padding where `keep` is false."""
     keep, run = np.array(keep, bool), np.array(run)
     pairs = np.tril(run[:, None] == run[None, :]) & keep[:, None] & keep[None, :]
     return linear.Visibility(pairs, keep & (run == before), keep & (run == run[-1]), np.array(run[-1] == before))
@@ -87,7 +87,7 @@ def test_rescaling_is_relative_to_the_largest_allowed_key():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_negligible_weight_is_zero_with_a_finite_gradient(dtype):
     total = jnp.array([[0.0], [1e-310], [3e-38], [-1e-35], [2e-30], [-2.0]]).astype(dtype)
-    # Of values near three: the numerator is as small as the denominator.
+    # The values are near three, so the numerator is as small as the denominator.
     y, back = jax.vjp(linear.divide_by_total, total * jnp.full((1, 4), 3, dtype), total)
     gradients = back(jnp.full((6, 4), 100, dtype))
     assert all(np.isfinite(g).all() for g in gradients)

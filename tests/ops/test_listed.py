@@ -7,7 +7,7 @@ from attnlab.ops.mask import Causal, EdgeList, Edges
 
 ADJACENCY = np.random.default_rng(0).random((7, 5)) < 0.4
 ADJACENCY[2], ADJACENCY[:, 3] = False, False
-# With padding, of either end and of both.
+# Includes padding in the query, in the key, and in both.
 LISTED = np.concatenate([np.argwhere(ADJACENCY), [[-1, 2], [3, -1], [-1, -1]]]).astype(np.int32)
 MASK = EdgeList(LISTED[:, 0], LISTED[:, 1])
 PLACES = {

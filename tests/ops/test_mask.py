@@ -29,7 +29,7 @@ ADJACENCY = jax.random.bernoulli(jax.random.key(0), 0.4, (8, 8))
 IDS = jnp.array([0, 0, 1, 1, 1, 2, 2, 2])
 KEEP = jnp.array([1, 0, 1, 1, 0, 1, 1, 0], bool)
 
-# Each mask with what it says of one pair, written out.
+# Each mask with its rule for one pair.
 MASKS = {
     "full": (Full(), lambda i, j: True),
     "causal": (Causal(), lambda i, j: j <= i),
@@ -156,7 +156,7 @@ def test_a_numeric_adjacency_is_negated_as_boolean():
 
 
 def test_lists_are_refused_by_name():
-    # In a process of its own: here the annotations themselves are checked.
+    # A separate process, because in this one the annotations are checked at run time.
     code = """
 from attnlab.ops.mask import *
 made = (lambda: KeyPadding([True]), lambda: QueryPadding([True]), lambda: Segments([0], [0]), lambda: Edges([[True]]))
@@ -172,7 +172,7 @@ for make in made:
 
 
 def test_user_masks_may_use_jax():
-    """Positions are known while tracing; a formula in jax's functions answers them there as anywhere."""
+    """Positions are known while tracing. A mask that uses jax functions evaluates to concrete values there, too."""
 
     @pytree
     @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A feature map of fewer components than it is given."""
+"""Checks a feature map of fewer components than its input has."""
 
 import jax
 import jax.numpy as jnp

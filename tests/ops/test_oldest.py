@@ -1,4 +1,4 @@
-"""A jax that is too old is named in one line, by the version that the project asks for."""
+"""Checks that a jax that is too old is reported in one line with the version that the project requires."""
 
 import importlib
 import re

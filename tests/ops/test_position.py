@@ -26,7 +26,7 @@ I32 = jnp.int32
 
 
 def same_vector(T, K=8):
-    """One query and one key, standing at T places."""
+    """Returns one query and one key, repeated at T positions."""
     return (jnp.tile(jax.random.normal(jax.random.key(n), (1, K)), (T, 1)) for n in (0, 1))
 
 
@@ -75,7 +75,7 @@ def test_xpos_is_rotary_with_products_scaled_by_zeta_to_the_distance():
         np.testing.assert_allclose(diagonal, diagonal[0], rtol=1e-9)
 
 
-# The angle of position 18,000 has an ulp of 1e-3 in float32: what is shown here is that the factors fit.
+# In float32 the angle of position 18,000 has an ulp of 1e-3. This test shows that the factors are in range.
 @pytest.mark.parametrize(("dtype", "digits"), [("float32", 1e-2), ("bfloat16", 3e-2), ("float16", 1e-2)])
 def test_xpos_is_accurate_within_its_length_and_nan_beyond(dtype, digits):
     reach = xpos_max_length(dtype)
@@ -100,7 +100,7 @@ def test_alibi_slopes():
 
 
 def bucket(distance, buckets, furthest, bidirectional):
-    """The rule of T5 for one pair, exact where the logarithm is an integer; distance = i − j."""
+    """Computes T5's rule for one pair, exactly where the logarithm is an integer, with distance = i − j."""
     offset = 0
     if bidirectional:
         buckets //= 2
@@ -145,16 +145,16 @@ def test_a_grid_is_in_row_major_order_and_each_half_encodes_one_axis():
     np.testing.assert_allclose(p[6, 4:], sinusoidal(jnp.array([2], I32), 4, jnp.float64)[0], atol=1e-12)
     q, k = same_vector(12)
     products = np.asarray(rotary_2d(q, i, 4) @ rotary_2d(k, i, 4).T)
-    # From (0, 1) to (1, 3) and from (1, 0) to (2, 2): one row down, two columns right.
+    # From (0, 1) to (1, 3) and from (1, 0) to (2, 2): one row down and two columns to the right.
     np.testing.assert_allclose(products[1, 7], products[4, 10], atol=1e-12)
-    # As far along the line, but two rows down and two columns left.
+    # The same distance in the sequence, but two rows down and two columns to the left.
     np.testing.assert_allclose(products[2, 8], products[3, 9], atol=1e-12)
     assert abs(products[1, 7] - products[2, 8]) > 1e-3
     np.testing.assert_allclose(jnp.linalg.norm(rotary_2d(q, i, 4), axis=1), jnp.linalg.norm(q, axis=1), atol=1e-12)
 
 
 def test_a_normalized_grid_equals_that_of_detr():
-    """Number by number, as DETR counts: from 1, over how many there are, times 2π."""
+    """Computes the encoding number by number as DETR does: positions from 1, divided by their count, times 2π."""
     rows, columns, D, half = 3, 4, 8, 4
     found = sinusoidal_2d(jnp.arange(12, dtype=I32), D, columns, jnp.float64, rows)
     for y in range(rows):
@@ -165,13 +165,13 @@ def test_a_normalized_grid_equals_that_of_detr():
                 told += [math.sin(angle), math.cos(angle), math.sin(angle / 100), math.cos(angle / 100)]
             assert len(told) == 2 * half
             np.testing.assert_allclose(found[y * columns + x], told, atol=1e-12)
-    # The last row and column come back to where they began, all but for the 1e-6.
+    # The last row and column return to the start, up to the 1e-6.
     np.testing.assert_allclose(found[11, [0, 4]], 0, atol=1e-5)
 
 
 @pytest.mark.parametrize("halves", [False, True])
 def test_rotated_pairs_are_interleaved_or_of_two_halves(halves):
-    """As complex numbers, pair by pair: multiplied by e^(i θ)."""
+    """Multiplies pairs, as complex numbers, by e^(i θ)."""
     (x,) = np.random.default_rng(0).normal(size=(1, 5, 8))
     found = np.asarray(rotary(jnp.asarray(x), jnp.arange(5, dtype=I32) + 3, 50.0, halves))
     for n in range(4):
@@ -182,7 +182,7 @@ def test_rotated_pairs_are_interleaved_or_of_two_halves(halves):
 
 
 def test_the_differential_equation_is_solved_to_fourth_order():
-    # dp/dt = (p_1, −p_0 + t): p_0 = t − sin t, p_1 = 1 − cos t from the origin.
+    # dp/dt = (p_1, −p_0 + t), with p_0 = t − sin t and p_1 = 1 − cos t from the origin.
     flow = lambda t, p: jnp.stack([p[1], t - p[0]])
     errors = []
     for step, length in ((0.2, 11), (0.1, 21)):

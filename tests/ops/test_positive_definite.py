@@ -9,7 +9,7 @@ SIZES = [1, 2, 7, 8, 9, 16, 31, 64]
 
 
 def drawn(K, condition, N=3):
-    """Positive definite matrices [N K K] whose eigenvalues go from 1 down to 1 / condition, and vectors [N K]."""
+    """Returns positive definite matrices [N K K] with eigenvalues from 1 down to 1 / condition, and vectors [N K]."""
     rng = np.random.default_rng(K)
     vectors = np.linalg.qr(rng.normal(size=(N, K, K)))[0]
     values = np.geomspace(1, 1 / condition, K)
@@ -33,7 +33,7 @@ def test_the_solution_and_its_gradients_are_those_of_numpy(K):
 
 @pytest.mark.parametrize("K", SIZES)
 def test_float32_is_as_precise_as_a_cholesky_decomposition(K):
-    """The error of a backward stable method is a small multiple of the condition times the rounding error."""
+    """The error of a backward stable method is a small multiple of the condition number times the rounding error."""
     a, b = (x.astype(np.float32) for x in drawn(K, 1e3))
     expected = np.linalg.solve(a.astype(np.float64), b.astype(np.float64)[..., None])[..., 0]
     x = jax.jit(jax.vmap(solve))(a, b)

@@ -1,4 +1,4 @@
-"""Cumulative sums in twice the precision, and sums over later keys."""
+"""Checks cumulative sums in twice the precision, and sums over later keys."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Scaled frequencies of rotary positions, by the papers' formulas and by the numbers of transformers 5.24."""
+"""Checks scaled frequencies of rotary positions against the papers' formulas and the numbers of transformers 5.24."""
 
 import math
 
@@ -16,7 +16,7 @@ def linear(n, K, base, s):
 
 
 def yarn(n, K, base, s):
-    """Equation 20 for one pair, with the share by the number of the pair, as in the authors' code."""
+    """Computes equation 20 for one pair, with the share by the number of the pair, as in the authors' code."""
     turns = lambda rotations: K * math.log(s.original_length / (rotations * 2 * math.pi)) / (2 * math.log(base))
     low, high = max(math.floor(turns(s.beta_fast)), 0), min(math.ceil(turns(s.beta_slow)), K - 1)
     gamma = 1 - min(max((n - low) / (high - low if high > low else 0.001), 0), 1)
@@ -25,7 +25,7 @@ def yarn(n, K, base, s):
 
 
 def llama3(n, K, base, s):
-    """Three cases by wavelength."""
+    """Computes the three cases by wavelength."""
     f = base ** (-2 * n / K)
     wavelength = 2 * math.pi / f
     if wavelength < s.original_length / s.high_frequency:
@@ -40,7 +40,7 @@ CASES = [
     (linear, LinearScaling(3.0), 16, 1e4),
     (yarn, YarnScaling(), 64, 1e4),
     (yarn, YarnScaling(8.0, 1024, 16.0, 2.0), 32, 1e6),
-    (yarn, YarnScaling(4.0, 8), 4, 100.0),  # no pair turns more than once
+    (yarn, YarnScaling(4.0, 8), 4, 100.0),  # no pair rotates more than once
     (llama3, Llama3Scaling(), 64, 5e5),
     (llama3, Llama3Scaling(2.0, 1024, 2.0, 8.0), 32, 1e4),
 ]
@@ -52,7 +52,7 @@ def test_frequencies_are_the_formula_pair_by_pair(formula, scaling, K, base):
     np.testing.assert_allclose(found, [formula(n, K, base, scaling) for n in range(K // 2)], rtol=1e-12)
 
 
-# Every second frequency, and the attention factor, of ROPE_INIT_FUNCTIONS (computed there in float32).
+# Every second frequency, and the attention factor, of ROPE_INIT_FUNCTIONS, computed there in float32.
 PUBLISHED = [
     (YarnScaling(4.0, 2048), 32, 1e4, 1.138629436111989,
      [1.0, 0.3162278, 0.1, 0.02484647, 0.005714286, 0.001129385, 0.00025, 7.905695e-05]),

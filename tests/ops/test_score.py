@@ -13,7 +13,7 @@ from attnlab.ops.softmax import masked_softmax
 pytestmark = pytest.mark.usefixtures("x64")
 K = 3
 leaky = lambda x: x if x > 0 else 0.2 * x
-# The equations, for one query and one key at position j.
+# The equations for one query and one key at position j.
 PAIRS = {
     "dot": lambda q, k, j: q @ k,
     "scaled_dot": lambda q, k, j: q @ k / np.sqrt(len(q)),
@@ -55,7 +55,7 @@ def test_scores_equal_the_functions_of_pytorch():
     q, k, learned = draw("gat")
     joined = torch.cat(pairs(q, k), dim=2) @ told(learned["a"]).reshape(-1)
     np.testing.assert_allclose(SCORES["gat"](q, k, **learned), F.leaky_relu(joined, 0.2).numpy(), atol=1e-12)
-    # What PyTorch's attention mixes values of the identity by.
+    # The weights with which PyTorch's attention averages values: the values are the identity.
     shares = F.scaled_dot_product_attention(told(q), told(k), torch.eye(5).double())
     found = masked_softmax(SCORES["scaled_dot"](q, k), jnp.ones((4, 5), bool))
     np.testing.assert_allclose(found, shares.numpy(), atol=1e-12)

@@ -17,7 +17,7 @@ def draw():
 
 
 def packed():
-    """Padding in the middle and at the end, and a segment that begins within a chunk."""
+    """Returns tokens with padding in the middle and at the end, and with a segment that begins within a chunk."""
     keep = np.ones(T, bool)
     keep[[4, 5, T - 1]] = False
     run = np.where(np.arange(T) < 10, 0, 1)

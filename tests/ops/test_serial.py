@@ -7,7 +7,7 @@ from attnlab.ops.serial import serial
 
 
 def plain(x, scale, key):
-    """A dictionary in, a vector out, with arrays of other types besides."""
+    """Takes a dictionary and arrays of other types, and returns a vector."""
     noise = 0 if key is None else jax.random.normal(key, (3,))
     return jnp.sin(x["a"]) * scale + x["b"] ** 2 + noise
 
@@ -18,7 +18,7 @@ SCALE = np.array([2.0, 3.0], np.float32)
 
 @pytest.fixture(autouse=True)
 def again():
-    """A gradient that computes its function again draws again, from the same key: the same numbers, on purpose."""
+    """Permits reused keys. A gradient that recomputes its function intentionally draws the same numbers again."""
     with jax.debug_key_reuse(False):
         yield
 

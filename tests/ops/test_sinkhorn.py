@@ -18,13 +18,13 @@ def test_a_square_becomes_doubly_stochastic():
     s = balance(scores, *every(5, 5), 50)
     np.testing.assert_allclose(s.sum(axis=0), np.ones(5), atol=1e-12)
     np.testing.assert_allclose(s.sum(axis=1), np.ones(5), atol=1e-12)
-    # What balancing keeps: the cross ratios.
+    # Balancing preserves the cross ratios.
     ratio = lambda x: x[1:, 1:] + x[:-1, :-1] - x[1:, :-1] - x[:-1, 1:]
     np.testing.assert_allclose(ratio(jnp.log(s)), ratio(scores), atol=1e-10)
 
 
 def test_two_by_two_by_hand():
-    # The doubly stochastic matrix [[p, 1−p], [1−p, p]] with p²/(1−p)² = e^1.
+    # The result is doubly stochastic, [[p, 1−p], [1−p, p]] with p²/(1−p)² = e^1.
     p = 1 / (1 + np.exp(-0.5))
     found = balance(jnp.array([[1.0, 0], [0, 0]]), *every(2, 2), 60)
     np.testing.assert_allclose(found, [[p, 1 - p], [1 - p, p]], atol=1e-12)
