@@ -27,7 +27,7 @@ def test_tests_that_share_programs_or_runs_are_in_one_group():
 
 
 def test_every_listed_test_has_a_default_case(request):
-    """Checks the collected tests, which in a run of the whole suite are all tests."""
+    """Checks the collected tests, which are all tests if the whole suite runs."""
     assert not request.config.stash[LEFT]
 
 

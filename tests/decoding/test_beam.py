@@ -120,8 +120,8 @@ def delaying(beam, limit):
 
 
 def test_a_longer_text_overtakes_where_the_penalty_lets_it():
-    # The penalties of 1 and 2 tokens are 1 and 7/6: [end] beats log 0.4 with either. It does not with that of 5 tokens,
-    # 10/6.
+    # The penalties of 1 and 2 tokens are 1 and 7/6. With either of them [end] beats log 0.4, but not with 10/6, that of
+    # 5 tokens.
     tokens, scores = delaying(Beam(2, 1.0), 5)
     np.testing.assert_array_equal(tokens, [[3, 3, 3, 3, 2]])
     np.testing.assert_allclose(scores, [np.log(0.4) * 6 / 10], rtol=1e-5)

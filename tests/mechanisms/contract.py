@@ -141,25 +141,25 @@ def compiled(function):
 
 @compiled
 def causal(mechanism, q, k, v, *, block=None, **given):
-    """`attnlab.mechanisms.causal`, compiled."""
+    """Runs `attnlab.mechanisms.causal`, compiled."""
     return mechanisms.causal(mechanism, q, k, v, block=block, **given)
 
 
 @compiled
 def attend(mechanism, q, k, v, mask=Full(), **given):
-    """`Mechanism.attend`, compiled."""
+    """Runs `Mechanism.attend`, compiled."""
     return mechanism.attend(q, k, v, mask, **given)
 
 
 @compiled
 def weights(mechanism, q, k, mask=Full(), **given):
-    """`attnlab.mechanisms.weights`, compiled."""
+    """Runs `attnlab.mechanisms.weights`, compiled."""
     return mechanisms.weights(mechanism, q, k, mask, **given)
 
 
 @compiled
 def extend(mechanism, state, q, k, v, **given):
-    """`Mechanism.extend`, compiled."""
+    """Runs `Mechanism.extend`, compiled."""
     return mechanism.extend(state, q, k, v, **given)
 
 

@@ -132,7 +132,7 @@ def _filled(segment, keep):
 
 
 def test_slopes_for_heads_that_are_no_power_of_two():
-    """Computed by hand: 2^−2 … 2^−8 for four heads, then 2^−1 and 2^−3 of eight heads; with the formula, 2^(−8h/6)."""
+    """Computed by hand: 2^−2 … 2^−8 for four heads, then 2^−1 and 2^−3 of eight heads. The formula gives 2^(−8h/6)."""
     of_code = [1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8]
     np.testing.assert_allclose(Lightning().heads(6)["rate"], of_code, rtol=1e-6)
     found = Lightning(slopes="formula").heads(6)["rate"]

@@ -141,7 +141,7 @@ def test_a_pair_kernel_equals_the_product_of_features(feature, normalise):
     def with_gradients(f):
         return jax.jit(jax.value_and_grad(lambda *x: jnp.sin(f(*x)).sum(), (0, 1, 2, 3)))(q, k, v, extra)
 
-    # A requested state consists of features; pairs are weighted by the kernel.
+    # A requested state consists of features. Otherwise pairs are weighted by the kernel.
     def decoded(q, k, v, extra):
         state = mechanism.start(T, WIDTH, WIDTH)
         y, state = mechanism.extend(state, q[:140], k[:140], v[:140], keep=keep[:140], segment=segment[:140], **extra)

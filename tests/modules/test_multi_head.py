@@ -223,7 +223,7 @@ def test_every_parameter_has_a_gradient_that_finite_differences_confirm(layer):
             loss(jax.tree.unflatten(kind, [*leaves[:n], leaf + step * direction, *leaves[n + 1 :]]))
             for step in (1e-5, -1e-5)
         )
-        # Softmax does not depend on the bias of the keys, so its gradient is zero.
+        # The output of softmax does not depend on the bias of the keys.
         np.testing.assert_allclose((ahead - back) / 2e-5, jnp.sum(slope * direction), atol=1e-6, rtol=1e-6)
 
 

@@ -223,7 +223,7 @@ def test_floater_is_added_to_the_input_or_before_every_layer():
     assert table.shape == (1, 6, 8)
     assert once.per_layer(I, table) is None
     np.testing.assert_allclose(once.add(x(), I, table), x() + table[0], atol=1e-6)
-    # The dynamics are shared. Each layer has its own starting point.
+    # The dynamics are shared. Each layer has its own initial points.
     count = lambda flow: sum(leaf.size for leaf in jax.tree.leaves(flow))
     assert count(every) - count(once) == 2 * 8
 

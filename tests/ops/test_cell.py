@@ -43,7 +43,7 @@ FORMULAS = {"rnn": rnn_formula, "gru": gru_formula, "lstm": lstm_formula, "rg_lr
 
 
 def drawn(name, dtype=jnp.float32):
-    """(x, state, learned) of a cell."""
+    """Returns (x, state, learned) of a cell."""
     cell, rng = CELLS[name], np.random.default_rng(3)
     draw = lambda *shape: jnp.asarray(rng.normal(size=shape), dtype)
     learned = {"u": draw(H, cell.gates * H)} if cell.terms is None else {"decay": draw(H)}
