@@ -1,8 +1,8 @@
-/* Faults in the calls that change what lies below a folder; loaded before the C library (LD_PRELOAD), for checkpoints
-   are written by C++ that no Python sees.
+/* Injects faults into the system calls that change the contents of a folder. The library is loaded before the C
+   library (LD_PRELOAD), because checkpoints are written by C++ code, which Python cannot intercept.
 
-   Met are opening for writing, writing, truncating, syncing, renaming, making and removing. Those that would find
-   nothing to do (to make a folder that is there, to remove a file that is not) fail by themselves and do not count. */
+   It intercepts opening for writing, writing, truncating, syncing, renaming, creating and removing. Calls without
+   effect (creating a folder that exists, removing a file that does not) fail by themselves and are not counted. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,15 +19,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { BEFORE = -1, AFTER = -2, SHORT = -3, HALF = -4 }; /* what is done; other numbers are those of errors, 0 none */
+enum { BEFORE = -1, AFTER = -2, SHORT = -3, HALF = -4 }; /* faults; positive numbers are error codes, 0 is none */
 
 static char below[PATH_MAX], wanted[PATH_MAX];
 static long point, met;
 static int fault, record = -1, full;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
-/* From now on, do `what` at the N-th call below `folder` that matches `pattern`, as in "write /a/b*". To the file `log`
-   goes such a line about every call, that one's behind a star. No folder: nothing any more. */
+/* Injects the fault `what` into the n-th later call in `folder` that matches `pattern`, for example "write /a/b*".
+   Every call appends such a line to the file `log`. A star marks the line of the call with the fault. An empty `folder`
+   ends the injection. */
 void faults(const char *folder, const char *log, const char *pattern, long n, int what) {
     if (record >= 0) close(record);
     below[0] = 0;
@@ -42,7 +43,7 @@ static void killed(void) {
     for (;;) pause();
 }
 
-/* The path of `name` seen from an open folder (or of the file that `folder` is, where there is no name). */
+/* Returns the path of `name` relative to an open folder, or the path of the open file `folder` if `name` is NULL. */
 static char *where(int folder, const char *name, char *path) {
     char link[64] = "/proc/self/cwd";
     if (name && name[0] == '/') return memccpy(path, name, 0, PATH_MAX), path;
@@ -53,9 +54,9 @@ static char *where(int folder, const char *name, char *path) {
     return path;
 }
 
-/* What befalls this call: nothing (0), an error (its number), or AFTER, SHORT or HALF. `takes`: it takes room on the
-   disk, so that a full one refuses it. */
-static int befalls(const char *call, const char *path, int takes) {
+/* Returns the fault of this call: 0 for none, an error code, AFTER, SHORT or HALF. `takes` is whether the call needs
+   space on the disk, so that it fails if the disk is full. */
+static int outcome(const char *call, const char *path, int takes) {
     size_t n = strlen(below);
     if (!n || strncmp(path, below, n) || (path[n] && path[n] != '/')) return 0;
     pthread_mutex_lock(&turn);
@@ -96,7 +97,7 @@ static int befalls(const char *call, const char *path, int takes) {
         NAMED(folder, name)                                                                                            \
         int writing = (how & O_ACCMODE) != O_RDONLY || how & (O_CREAT | O_TRUNC);                                      \
         int makes = how & O_CREAT && !THERE(folder, name);                                                             \
-        AROUND(int, writing ? befalls("open", path, makes) : 0, NEXT(symbol)(arguments(name), how, mode), -1)          \
+        AROUND(int, writing ? outcome("open", path, makes) : 0, NEXT(symbol)(arguments(name), how, mode), -1)          \
     }
 #define PLAIN(name) name
 #define AT(name) place, name
@@ -107,37 +108,37 @@ OPEN(openat, place, AT_PLACE, AT)
 OPEN(openat64, place, AT_PLACE, AT)
 
 ssize_t write(int file, const void *bytes, size_t n) {
-    HELD AROUND(ssize_t, befalls("write", path, 1), NEXT(write)(file, bytes, n), NEXT(write)(file, bytes, (n + 1) / 2))
+    HELD AROUND(ssize_t, outcome("write", path, 1), NEXT(write)(file, bytes, n), NEXT(write)(file, bytes, (n + 1) / 2))
 }
 #define PWRITE(symbol, offset)                                                                                         \
     ssize_t symbol(int file, const void *bytes, size_t n, offset at) {                                                 \
-        HELD AROUND(ssize_t, befalls("write", path, 1), NEXT(symbol)(file, bytes, n, at),                              \
+        HELD AROUND(ssize_t, outcome("write", path, 1), NEXT(symbol)(file, bytes, n, at),                              \
                     NEXT(symbol)(file, bytes, (n + 1) / 2, at))                                                        \
     }
 PWRITE(pwrite, off_t)
 PWRITE(pwrite64, off64_t)
 ssize_t writev(int file, const struct iovec *parts, int n) {
     struct iovec half = {n ? parts->iov_base : NULL, n ? (parts->iov_len + 1) / 2 : 0};
-    HELD AROUND(ssize_t, befalls("write", path, 1), NEXT(writev)(file, parts, n), NEXT(writev)(file, &half, 1))
+    HELD AROUND(ssize_t, outcome("write", path, 1), NEXT(writev)(file, parts, n), NEXT(writev)(file, &half, 1))
 }
 #define PWRITEV(symbol, offset)                                                                                        \
     ssize_t symbol(int file, const struct iovec *parts, int n, offset at) {                                            \
         struct iovec half = {n ? parts->iov_base : NULL, n ? (parts->iov_len + 1) / 2 : 0};                            \
-        HELD AROUND(ssize_t, befalls("write", path, 1), NEXT(symbol)(file, parts, n, at),                              \
+        HELD AROUND(ssize_t, outcome("write", path, 1), NEXT(symbol)(file, parts, n, at),                              \
                     NEXT(symbol)(file, &half, 1, at))                                                                  \
     }
 PWRITEV(pwritev, off_t)
 PWRITEV(pwritev64, off64_t)
 
 #define TRUNCATE(symbol, offset)                                                                                       \
-    int symbol(int file, offset size) { HELD AROUND(int, befalls("truncate", path, 0), NEXT(symbol)(file, size), -1) }
+    int symbol(int file, offset size) { HELD AROUND(int, outcome("truncate", path, 0), NEXT(symbol)(file, size), -1) }
 TRUNCATE(ftruncate, off_t)
 TRUNCATE(ftruncate64, off64_t)
 
-int fsync(int file) { HELD AROUND(int, befalls("fsync", path, 0), NEXT(fsync)(file), -1) }
-int fdatasync(int file) { HELD AROUND(int, befalls("fsync", path, 0), NEXT(fdatasync)(file), -1) }
+int fsync(int file) { HELD AROUND(int, outcome("fsync", path, 0), NEXT(fsync)(file), -1) }
+int fdatasync(int file) { HELD AROUND(int, outcome("fsync", path, 0), NEXT(fdatasync)(file), -1) }
 
-#define MOVES(old, name) THERE(old, name) ? befalls("rename", path, 0) : 0
+#define MOVES(old, name) THERE(old, name) ? outcome("rename", path, 0) : 0
 int rename(const char *name, const char *new) {
     NAMED(AT_FDCWD, name) AROUND(int, MOVES(AT_FDCWD, name), NEXT(rename)(name, new), -1)
 }
@@ -148,7 +149,7 @@ int renameat2(int old, const char *name, int place, const char *new, unsigned ho
     NAMED(old, name) AROUND(int, MOVES(old, name), NEXT(renameat2)(old, name, place, new, how), -1)
 }
 
-#define MAKES(place, name) THERE(place, name) ? 0 : befalls("mkdir", path, 1)
+#define MAKES(place, name) THERE(place, name) ? 0 : outcome("mkdir", path, 1)
 int mkdir(const char *name, mode_t mode) {
     NAMED(AT_FDCWD, name) AROUND(int, MAKES(AT_FDCWD, name), NEXT(mkdir)(name, mode), -1)
 }
@@ -156,7 +157,7 @@ int mkdirat(int place, const char *name, mode_t mode) {
     NAMED(place, name) AROUND(int, MAKES(place, name), NEXT(mkdirat)(place, name, mode), -1)
 }
 
-#define REMOVES(place, name, call) THERE(place, name) ? befalls(call, path, 0) : 0
+#define REMOVES(place, name, call) THERE(place, name) ? outcome(call, path, 0) : 0
 int unlink(const char *name) {
     NAMED(AT_FDCWD, name) AROUND(int, REMOVES(AT_FDCWD, name, "unlink"), NEXT(unlink)(name), -1)
 }
