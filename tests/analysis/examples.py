@@ -1,4 +1,4 @@
-"""Mechanisms made to be measured: a right one, one wrong in each way, and one of each kind that lacks something."""
+"""Mechanisms for tests of measurements: a correct one, one for each kind of error, and some with missing features."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from attnlab.ops.precision import accumulation_dtype
 
 @dataclass(frozen=True)
 class Sum(Recurrent):
-    """y_t = q_t Σ_{j ≤ t} k_jᵀ v_j / 8, by blocks of 16: reads the past only."""
+    """y_t = q_t Σ_{j ≤ t} k_jᵀ v_j / 8, computed in blocks of 16."""
 
     block = 16
 
@@ -35,7 +35,7 @@ class Sum(Recurrent):
 
 @dataclass(frozen=True)
 class Late(Sum):
-    """Off by one if several tokens come at once: the token itself is left out."""
+    """Leaves out the token itself if several tokens arrive at once: an off-by-one error."""
 
     def near(self, block):
         pairs = jnp.asarray(block.pairs)
@@ -62,7 +62,7 @@ class Narrow(Sum):
 
 @dataclass(frozen=True)
 class Leaky(Sum):
-    """Padding reaches its state."""
+    """Lets padding change its state."""
 
     def update(self, memory, q, k, v, block, *, bias=None):
         y, memory = super().update(memory, q, k, v, block)
@@ -99,7 +99,7 @@ class Mute(Whole):
 
 @dataclass(frozen=True)
 class Broken(Whole):
-    """Raises what is no refusal."""
+    """Raises an error that is not a refusal."""
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):
         raise TypeError("a slip\nof two lines")

@@ -16,7 +16,7 @@ def test_products_loops_and_elements_are_counted():
     scattered = lambda a, n: jnp.zeros((3, 8)).at[n].add(a)
     assert cost.flops(scattered, a, jnp.zeros(4, int)) == 32
     assert cost.flops(lambda a, n: jnp.zeros((3, 8)).at[n].set(a), a, jnp.zeros(4, int)) == 0
-    assert cost.flops(lambda a: jax.lax.reduce(a, 0.0, jax.lax.mul, (1,)), a) == 32 + 1  # with what it begins with
+    assert cost.flops(lambda a: jax.lax.reduce(a, 0.0, jax.lax.mul, (1,)), a) == 32 + 1  # one for the initial value
     scan = lambda x: jax.lax.scan(lambda c, _: (c @ jnp.ones((4, 4)), None), x, length=5)[0]
     assert cost.flops(scan, jnp.ones((4, 4))) == 5 * 2 * 4**3
 
@@ -46,7 +46,7 @@ def test_sizes_and_parameters():
 def test_declared_trip_counts_are_used():
     x, n = jnp.ones(12), jnp.int32(3)
     loop = lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: x * 2, x)
-    assert cost.flops(loop, x, n) == 12  # of unknown length
+    assert cost.flops(loop, x, n) == 12  # the trip count is unknown, so one iteration is counted
 
     def said(x, n):
         inner = lambda _, x: loop(x + 1, n)  # the trip count of a loop does not apply to loops inside it
@@ -68,9 +68,9 @@ def test_declared_trip_counts_are_used():
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_counted_flops_grow_as_declared(name):
-    """Long or short: by panels laid out one by one, by loops over blocks whose number a trace does not show, or whole.
+    """Covers unrolled panels, loops over blocks whose trip count a trace does not show, and unblocked computation.
 
-    Blocks are met whole where one of their pairs may, so that up to some 2.7 times the pairs that may are computed.
+    A block is computed in full if any of its pairs is allowed. Thus up to about 2.7 times the allowed pairs are computed.
     """
     for T in (512, 8192):
         mechanism = MECHANISMS[name].with_length(T)

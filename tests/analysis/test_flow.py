@@ -1,4 +1,4 @@
-"""Variances and norms by layer: the same as of all numbers laid out, and none left out."""
+"""Checks that variances and norms by layer equal those computed from all numbers, and that no part is left out."""
 
 import jax
 import numpy as np
@@ -24,7 +24,7 @@ def test_the_variance_is_that_of_all_scores_of_a_layer_together():
     rows = [np.asarray(scores(model, *row)["decoder"], np.float64) for row in zip(tokens, keep, strict=True)]
     layers = np.stack(rows, axis=1).reshape(2, -1)
     np.testing.assert_allclose(found, [np.var(layer[np.isfinite(layer)]) for layer in layers], rtol=1e-5)
-    # Two heads of the pairs of four and of five tokens.
+    # Two layers and two heads, with the causal pairs of four and of five tokens.
     assert np.isfinite(layers).sum() == 2 * 2 * (10 + 15)
 
 
@@ -48,7 +48,7 @@ def test_the_parts_of_a_transformer():
         "output",
     ]
     np.testing.assert_allclose(np.sqrt(sum(x**2 for x in found.values())), optax.tree.norm(model), rtol=1e-5)
-    # The second layer, and the norm around it.
+    # The second layer and its norm.
     stack = model.decoder
     inside = [np.asarray(x)[1] for x in jax.tree.leaves((stack.cross, stack.around_cross))]
     np.testing.assert_allclose(found["decoder 2 cross"], np.sqrt(sum((x**2).sum() for x in inside)), rtol=1e-5)
@@ -82,7 +82,7 @@ def test_the_gradient_of_a_loss_by_part():
 
     def loss(model, batch, key):
         assert key is None, "dropout"
-        # Half the squares of one layer, whose gradient is what they are, and twice the output's bias.
+        # Half the sum of squares of one layer, whose gradient is the layer itself, plus twice the output's bias.
         return 0.5 * (model.decoder.cross.q.w[1] ** 2).sum() + batch["two"] * model.output.b[...].sum(), {}
 
     value, found = gradient(loss, model, {"two": np.float32(2)})

@@ -35,7 +35,7 @@ def test_only_the_requested_number_of_largest_lengths_is_used():
     costs = {T: [1.0 + 1e-6 * T**2] for T in (64, 128, 256, 8192, 16384, 32768)}
     for largest, lengths in ((6, 6), (9, 6), (4, 4), (2, 2), (1, 2)):
         assert growth(costs, largest).lengths == tuple(costs)[-lengths:]
-    # What does not grow counts too then: it bends the line, and the interval says so.
+    # With all lengths, the constant part of the costs bends the line, which widens the interval.
     every, half = growth(costs, 6), growth(costs)
     assert every.exponent < half.low
     assert every.high - every.low > 5 * (half.high - half.low)

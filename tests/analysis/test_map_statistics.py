@@ -1,4 +1,4 @@
-"""Rank, entropy, reach and distance of maps, by numbers known beforehand."""
+"""Checks rank, entropy, reach and distance of attention maps against values known in advance."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_matrices_without_a_rank():
 @given(MAPS, st.floats(0.1, 10.0))
 def test_the_effective_rank_lies_between_one_and_the_smaller_side_whatever_the_scale(weights, scale):
     found = effective_rank(weights)
-    if weights.max() < 1e-100:  # squares vanish in the decomposition
+    if weights.max() < 1e-100:  # squares underflow in the decomposition
         return
     assert 1 - 1e-9 <= found <= 4 + 1e-9
     assert effective_rank(weights * scale) == pytest.approx(found, rel=1e-6)
@@ -58,7 +58,7 @@ def test_the_largest_entropy_and_rank_under_a_mask():
 
 
 def test_the_reach_of_a_row():
-    # Rows 0, 1, 2 read token 0, tokens 0 and 3, and with twice the weight token 4.
+    # Row 0 reads token 0. Row 1 reads tokens 0 and 3. Row 2 reads token 2, and token 4 with twice the weight.
     weights = np.array([[1.0, 0, 0, 0, 0], [0.5, 0, 0, 0.5, 0], [0, 0, 1.0, 0, -2.0]])
     np.testing.assert_allclose(attention_distance(weights), [0, (1 + 2) / 2, 4 / 3])
     assert np.isnan(attention_distance(np.zeros((1, 3)))).all()

@@ -27,7 +27,7 @@ def test_costs_of_a_compiled_program():
 
 
 def test_ratios_are_computed_per_round():
-    # The machine slows tenfold from turn to turn; the ratio stays.
+    # The machine becomes ten times slower from round to round. The ratio stays the same.
     assert measure.times_faster([1.0, 10.0, 100.0], [2.0, 20.0, 200.0]) == Quartiles(2.0, 2.0, 2.0)
 
 

@@ -1,4 +1,4 @@
-"""The scores inside a model: their softmax is its attention map."""
+"""Checks that the softmax of the scores inside a model is its attention map."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ PAIR = (SOURCE, TARGET, SOURCE != 0, TARGET != 0)
 
 
 def look(mechanism, q, k, mask=Full(), **given):
-    """The scores of a compiled call."""
+    """Returns the scores of a compiled call."""
     return np.asarray(jax.jit(lambda q, k, given: call_scores(mechanism, q, k, mask, **given))(q, k, given))
 
 
@@ -34,7 +34,7 @@ def test_softmax_of_scores_equals_the_attention_map():
     model = filled(config, PAIRS)
     scored, drawn = (seen(model, *PAIR)["cross"] for seen in (scores, attention_maps))
     np.testing.assert_allclose(softmax(scored)[:, :, :3, :4], drawn[:, :, :3, :4], atol=1e-6)
-    # Padding meets nothing, and nothing else is forbidden.
+    # Only pairs with padding are masked.
     assert np.isneginf(scored[:, :, 3:]).all()
     assert np.isneginf(scored[:, :, :, 4:]).all()
     assert np.isfinite(scored[:, :, :3, :4]).all()

@@ -1,4 +1,4 @@
-"""Denominators inside a model: what the weights of linear attention are divided by."""
+"""Checks the denominators inside a model, by which the weights of linear attention are divided."""
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ def test_denominators_of_every_attention_that_divides():
     model = filled(config, PAIRS)
     found = denominators(config, model, *PAIR)
     assert {name: seen.shape for name, seen in found.items()} == {"encoder": (2, 2, 6), "decoder": (2, 2, 5)}
-    # elu + 1 is above zero: so are its sums, wherever there is a key.
+    # elu + 1 is positive. So are its sums wherever there is a key.
     assert (np.asarray(found["encoder"])[:, :, :4] > 0).all()
     assert set(attention_maps(model, *PAIR)) >= set(found)
 

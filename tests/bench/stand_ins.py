@@ -1,4 +1,4 @@
-"""Peers that nobody has to install."""
+"""Stand-ins for peers that need no installation."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from attnlab.mechanisms import Softmax
 
 
 def attention(q, k, v, causal):
-    """Softmax attention in plain numpy, [H T K]."""
+    """Returns softmax attention of arrays [H T K], computed in plain numpy."""
     scores = q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])
     if causal:
         scores = np.where(np.tri(q.shape[1], dtype=bool), scores, -np.inf)
@@ -18,7 +18,7 @@ def attention(q, k, v, causal):
 
 
 def peer(package="numpy", wrong=0.0):
-    """A peer of softmax attention that is installed wherever numpy is, `wrong` by so much."""
+    """Returns a peer of softmax attention that needs only numpy. `wrong` is added to its outputs."""
 
     def prepare(call):
         q, k, v, _ = call.arrays
@@ -29,7 +29,7 @@ def peer(package="numpy", wrong=0.0):
 
 
 def measured(name="softmax", mask="causal", which="forward", lengths=(512, 1024, 2048, 4096), power=2.0, peers=()):
-    """Cells as a bench would have measured them: seconds and memory grow as T^power."""
+    """Returns cells like those that a bench measures. Their seconds and memory grow as T^power."""
     return [
         Measured(
             name,

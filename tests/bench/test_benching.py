@@ -1,4 +1,4 @@
-"""The verb."""
+"""Checks the command `attnlab bench`."""
 
 import json
 from dataclasses import replace

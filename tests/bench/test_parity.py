@@ -126,7 +126,7 @@ def test_an_error_of_one_mechanism_does_not_stop_the_others():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Shorter comparisons, and mechanisms of the test's own in the registry."""
+    """Shortens comparisons, and returns a function that sets the mechanisms of the registry."""
     monkeypatch.setattr(parity, "PRIME", 17)
 
     def known(**mechanisms):

@@ -1,4 +1,4 @@
-"""Comparisons with other libraries: with peers that nobody has to install, and with the real ones where they are."""
+"""Checks comparisons with other libraries: with stand-ins, and with the real libraries where they are installed."""
 
 import json
 from types import SimpleNamespace
@@ -17,14 +17,14 @@ from attnlab.bench.peer_parity.subjects import subject
 from attnlab.bench.peer_parity.table import peer_tables, record, verdict
 from attnlab.cli.main import main
 
-QUICK = functions.FUNCTIONS[0]  # of jax.nn, which is always there
+QUICK = functions.FUNCTIONS[0]  # of jax.nn, which is always installed
 SMALL = {"B": 2, "T": 7, "H": 2, "K": 4, "V": 4}
 SOFTMAX = subject("softmax", **SMALL)
 FORGETTING = subject("forgetting", **SMALL)
 
 
 def attention(named, wrong=0.0):
-    """Softmax attention in numpy with its gradients, from named arrays [B T H K], one example and head at a time."""
+    """Returns causal softmax attention of named arrays [B T H K] in numpy, one example and head at a time."""
     y = np.zeros_like(named["v"])
     for b, h in np.ndindex(y.shape[0], y.shape[2]):
         for t in range(y.shape[1]):
@@ -36,13 +36,13 @@ def attention(named, wrong=0.0):
 
 
 def _together(named, b, t, s):
-    """Whether a query may see a key: they are in the same segment, and neither is padding."""
+    """Returns whether query t may see key s: they are in the same segment, and neither is padding."""
     segment, keep = named.get("segment"), named.get("keep")
     return (segment is None or segment[b, t] == segment[b, s]) and (keep is None or (keep[b, t] and keep[b, s]))
 
 
 def finite_differences(run, named, target):
-    """The outputs, and the gradients by central differences."""
+    """Returns the outputs, and the gradients by central differences."""
     gradients = {}
     for name in ("q", "k", "v"):
         slopes = np.zeros_like(named[name])
@@ -58,19 +58,19 @@ def finite_differences(run, named, target):
 
 
 def in_numpy(run, arrays, target):
-    """Evaluates a function in numpy, whose derivatives are linear in v alone."""
+    """Returns the outputs of a function in numpy, with gradients by finite differences if there is a target."""
     return (run(arrays), {}) if target is None else finite_differences(run, arrays, target)
 
 
 def peer(package="numpy", wrong=0.0, forms=("whole", "steps"), ours=SOFTMAX, **options):
-    """A peer of softmax attention that is installed wherever numpy is, wrong by so much."""
+    """Returns a peer of softmax attention that needs only numpy. `wrong` is added to its outputs."""
     run = lambda named: attention(named, wrong)
     made = lambda: dict.fromkeys(forms, run)
     return PeerFunction(ours, package, "attention", made, in_numpy, "float64", **options)
 
 
 def in_jax(run, ours=SOFTMAX, forms=("whole",), **options):
-    """A peer in jax."""
+    """Returns a peer in jax."""
     return PeerFunction(ours, "jax", "attention", lambda: dict.fromkeys(forms, run), evaluate_in_jax, **options)
 
 
@@ -96,7 +96,7 @@ def test_our_forms_are_those_of_a_loop_in_numpy():
 
 
 def attention_of(named):
-    """As `attention`, with scores divided by the width of keys."""
+    """Returns `attention` with scores divided by √K, from the width K of keys, instead of √V."""
     wide = np.sqrt(named["v"].shape[-1] / named["q"].shape[-1])
     return attention({**named, "q": named["q"] * wide})
 
@@ -114,7 +114,7 @@ def test_gradients_are_compared_too():
 
 
 def _plain(x):
-    """Causal softmax attention in jax.nn."""
+    """Returns causal softmax attention by jax.nn."""
     return jax.nn.dot_product_attention(x["q"], x["k"], x["v"], is_causal=True)
 
 
@@ -167,12 +167,12 @@ def test_extreme_gates_are_those_of_mechanisms_with_gates():
     (result,) = compare([in_jax(naive, FORGETTING)])
     assert result.exception == ""
     assert result.errors["whole"]["output"] < 1e-5
-    assert result.errors["extreme"]["output"] > 1e-3  # products of gates become zero
+    assert result.errors["extreme"]["output"] > 1e-3  # products of gates underflow to zero
     assert result.failure.startswith("forgetting and jax attention: extreme, ")
 
 
 def _forgetting(x, products):
-    """Forgetting attention from products of gates [B T H]."""
+    """Returns forgetting attention, computed from products of gates [B T H]."""
     scores = jnp.einsum("bthk,bshk->bhts", x["q"], x["k"]) / 2
     decay = jnp.moveaxis(products, 2, 1)
     shares = jnp.tril(jnp.exp(scores) * decay[..., :, None] / decay[..., None, :])
@@ -203,7 +203,7 @@ def test_for_json():
 
 @pytest.fixture
 def known(monkeypatch):
-    """Peers of the test's own."""
+    """Returns a function that replaces the known peers."""
     return lambda *given: monkeypatch.setattr(functions, "FUNCTIONS", given)
 
 

@@ -1,4 +1,4 @@
-"""Whole layers and models as functions of named arrays, which other libraries are compared with."""
+"""Checks whole layers and models as functions of named arrays, with which other libraries are compared."""
 
 from dataclasses import replace
 

@@ -39,7 +39,7 @@ def test_the_share_of_the_roofline_is_of_compute_or_of_memory(monkeypatch):
     monkeypatch.setattr(script, "this_machine", lambda: Machine("x", flops=100.0, bandwidth=10.0))
     bound = lambda moved: share(Program(run=lambda: None, flops=500, moved=moved), [10.0, 20.0, 30.0])
     assert bound(1) == 500 / 20 / 100
-    assert bound(1000) == 1000 / 20 / 10  # memory limits: half an operation per byte
+    assert bound(1000) == 1000 / 20 / 10  # bound by memory: half an operation per byte
     assert bound(None) is None
 
 
@@ -47,7 +47,7 @@ def test_growth_is_checked_by_its_interval():
     lengths = (512, 1024, 2048, 4096)
     kept = claim_growth("x", Growth(1.05, 1.01, 1.1, lengths), most=1.3)
     assert str(kept) == "kept   x: T^1.05 (1.01–1.10), expected an upper end of at most 1.3"
-    # The central value alone would keep it, or break it.
+    # The verdict follows from the interval. The central value alone would decide the unclear claims too.
     for fit, said in (
         ((1.05, 0.75, 1.35), "unclear x: T^1.05 (0.75–1.35)"),
         ((1.35, 1.25, 1.45), "unclear x: T^1.35"),
@@ -64,7 +64,7 @@ def test_growth_is_checked_by_its_interval():
 
 
 def test_growth_on_long_texts_is_fitted_over_every_length_and_twice_the_longest(monkeypatch, capsys):
-    """Steps that take 1 ms and T² ns: over the two longest of three lengths they would seem to grow faster."""
+    """Steps take 1 ms + T² ns. A fit over only the two longest of three lengths would overestimate their growth."""
     long = runpy.run_path(str(SCRIPTS[0].parent / "long.py"), run_name="long")
     seconds = lambda T: 1e-3 + 1e-9 * T**2
     monkeypatch.setitem(
@@ -113,14 +113,14 @@ def test_results_are_written_next_to_the_script(tmp_path, capsys):
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_every_benchmark_says_its_claim_command_and_what_to_expect(path, monkeypatch):
-    monkeypatch.syspath_prepend(path.parent)  # as when it is run
+    monkeypatch.syspath_prepend(path.parent)  # as Python does when it runs a script
     tree = ast.parse(path.read_text())
     document = ast.get_docstring(tree)
     for word in ("Claim:", "Command:", "Expected:"):
         assert word in document
     assert f"python benchmarks/{path.name}" in document
     assert "TODO" not in document
-    # Nothing is measured on being imported.
+    # Importing a benchmark measures nothing.
     assert ast.unparse(tree.body[-1].test) == "__name__ == '__main__'"
     compile(tree, path.name, "exec")
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": path.stem, "__doc__": document})
@@ -151,7 +151,7 @@ def test_the_claims_of_all_records_are_one_table(tmp_path):
         ):
             table(tmp_path / "results", tmp_path)
     (tmp_path / "results" / "old.json").unlink()
-    # What bounds a benchmark is told if it misses a claim.
+    # The table says what bounds a benchmark if the benchmark misses a claim.
     finish(str(tmp_path / "one.py"), True, [claim("speed", [1.2], least=1.3)], machine=machine)
     assert table(tmp_path / "results", tmp_path).endswith("\n\n**one**: What bounds it: the\nmemory.")
 

@@ -1,4 +1,4 @@
-"""Steps that are timed are those of training."""
+"""Checks that the timed steps are those of training."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +11,7 @@ from tests.small import TINY
 
 
 def test_each_run_continues_where_the_last_one_ended():
-    """Eight batches again and again: what is learned of them makes the loss of the last one fall."""
+    """The program repeats eight batches. The loss of the last one falls because each run continues training."""
     program = steps(TINY["model"], TINY["task"].load(), 8)
     losses = [float(program.answer()[0]) for _ in range(20)]
     assert np.isfinite(losses).all()
@@ -20,7 +20,7 @@ def test_each_run_continues_where_the_last_one_ended():
 
 
 def test_the_work_of_a_dispatch_is_that_of_its_gradients():
-    """A model of one matrix has one product forward and one backward, because the batch needs no gradient."""
+    """A model of one matrix has one forward and one backward product, because the batch needs no gradient."""
 
     class Maps:
         shape, first_steps = None, (0,)

@@ -39,7 +39,7 @@ def test_without_peers_there_is_no_table_of_peers():
 
 def test_the_roofline_follows_from_intensity():
     (last,) = measured(lengths=(4096,))
-    # 256 T² operations over 1,024 T bytes; 256 T² in T² nanoseconds.
+    # Intensity: 256 T² operations over 1,024 T bytes. Rate: 256 T² operations in T² nanoseconds.
     assert last.intensity == 1024
     assert last.rate == pytest.approx(2.56e11)
     assert roof(last, MACHINE) == "64% compute"

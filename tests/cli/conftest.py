@@ -1,4 +1,4 @@
-"""Fixtures: a folder with one experiment, untrained runs, and commands that train and load nothing."""
+"""Fixtures: a folder with one experiment, untrained runs, and commands that neither train nor load anything."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.lab.looked import FOUND
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty folder with one experiment, as the working directory."""
+    """Returns a new folder that has one experiment and is the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ATTNLAB_DEBUG", raising=False)
     (tmp_path / "experiments").mkdir()
@@ -22,7 +22,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def fake(monkeypatch):
-    """Puts functions in the place of a module of the laboratory."""
+    """Returns a function that replaces a module of the laboratory by the given functions."""
 
     def fake(name, **functions):
         module = ModuleType(name)
@@ -34,7 +34,7 @@ def fake(monkeypatch):
 
 @pytest.fixture
 def runs(here):
-    """A folder of two runs that nobody trained."""
+    """Returns a folder of two untrained runs."""
     for variant in ("softmax", "linear"):
         (here / "runs" / "small" / variant).mkdir(parents=True)
         (here / "runs" / "small" / variant / "experiment.json").write_text("{}")
@@ -43,7 +43,7 @@ def runs(here):
 
 @pytest.fixture
 def ran(here, fake):
-    """`run` with nothing trained: what it was called with, and the table it prints."""
+    """Replaces `run` by a function that trains nothing. Returns the list of its calls, and the function."""
     calls = []
 
     def run(study, **options):
@@ -57,14 +57,14 @@ def ran(here, fake):
 
 
 class Calls(list):
-    """What was asked."""
+    """The recorded requests, and the step of the checkpoint that each one asked for."""
 
     steps: list
 
 
 @pytest.fixture
 def sampled(monkeypatch):
-    """`sample` with nothing loaded: what it was asked, and of which steps' checkpoints."""
+    """Replaces `sample` by a function that loads nothing. Returns its requests and the steps of their checkpoints."""
     calls = Calls()
     steps = calls.steps = []
 
@@ -82,7 +82,7 @@ def sampled(monkeypatch):
 
 @pytest.fixture
 def inspected(monkeypatch):
-    """`inspect` with nothing loaded: what it was asked."""
+    """Replaces `inspect` by a function that loads nothing. Returns the arguments of its calls."""
     calls = []
     monkeypatch.setattr("attnlab.lab.trained.inspect.inspect", lambda *asked: calls.append(asked) or FOUND)
     return calls

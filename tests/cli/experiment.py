@@ -1,4 +1,4 @@
-"""A small experiment file for the tests of the command line, and how they run a command."""
+"""A small experiment file for the tests of the command line, and a function that runs a command."""
 
 import os
 import subprocess

@@ -42,7 +42,7 @@ def test_version(capsys):
 
 
 class Coded(Exception):
-    """An error that brings its own code."""
+    """An error with its own exit code."""
 
     exit_code = 3
 

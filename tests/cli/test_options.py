@@ -1,4 +1,4 @@
-"""Every command in the README and the experiments can be planned: its fields exist, and variants can be matched."""
+"""Checks that each command in the README, the docs and the experiments can be planned and its variants matched."""
 
 import re
 from contextlib import suppress
@@ -13,10 +13,10 @@ from attnlab.lab.study.load import load_study
 from attnlab.lab.study.overrides import apply
 
 ROOT = Path(__file__).parents[2]
-LEDGER = Ledger()  # what one command traces another need not
+LEDGER = Ledger()  # shared, so that commands reuse each other's traces
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "experiments").glob("*.py"))]
 WRITTEN = "\n".join(path.read_text() for path in FILES)
-# The file and its fields; options and what is said beside it are left out.
+# The file and the fields of each command, without options and surrounding text.
 COMMANDS = sorted({
     (file, *(word.rstrip(".") for word in re.findall(r"(?<= )[a-z][\w.]*=[^\s(]+", rest)))
     for file, rest in re.findall(r"attnlab run experiments/(\w+\.py)([^`|\n]*)", WRITTEN)
@@ -35,11 +35,11 @@ def test_every_documented_command_can_be_planned(command):
     assert laid_out(*command).variants()
 
 
-# In FLOPs every step of every width tried is traced: minutes.
+# A match of FLOPs traces every step of every width that is tried, which takes minutes.
 @every
 def test_every_documented_match_is_found(command):
     study = laid_out(*command)
-    # A width is solved for on data: where these are not at hand, that is left.
+    # Solving for a width needs data. The check ends here if they are not available.
     with suppress(DataError):
         assert list(matched(study, LEDGER).experiments) == list(study.variants())
 

@@ -40,7 +40,7 @@ def test_a_closed_pipe_exits_with_141(here):
 
 
 def shell(words, here, **settings):
-    """`attnlab` under a shell's redirections; the standard streams are read where they are not redirected."""
+    """Runs `attnlab` with redirections of a shell. Standard streams that are not redirected are captured."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""} | settings
     command = f"{sys.executable} -m attnlab {words}"
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=here, env=environment)
@@ -70,7 +70,7 @@ def test_printing_commands_need_a_standard_output(here):
 def test_an_unwritable_standard_error_changes_nothing_else(here, where):
     done = shell(f"list scores {where}", here)
     assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "scores", "")
-    # And what was meant for it does not come to stand among the results.
+    # Text for standard error does not appear among the results.
     done = shell(f"rnu {where}", here)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 

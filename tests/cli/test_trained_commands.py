@@ -83,7 +83,7 @@ def test_at_most_eight_runs_are_named(tmp_path, monkeypatch, capsys):
 def test_sample_takes_an_input_that_looks_like_an_option(runs, sampled, capsys):
     assert main(["sample", "runs/small/linear", "--input=-2"]) == 0
     assert capsys.readouterr().out == "21\n\n  -2\n2  █\n1 █\n"
-    # The map does not fit it, which shows that it was taken.
+    # The map of the stand-in does not fit this input. The error shows that the input was accepted.
     assert main(["sample", "runs/small/linear", "--input=--help"]) == 2
     assert "6 columns" in capsys.readouterr().err
 
