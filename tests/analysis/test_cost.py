@@ -70,7 +70,7 @@ def test_declared_trip_counts_are_used():
 def test_counted_flops_grow_as_declared(name):
     """Covers unrolled panels, loops over blocks whose trip count a trace does not show, and unblocked computation.
 
-    A block is computed in full if any of its pairs is allowed. Thus up to about 2.7 times the allowed pairs are computed.
+    A block is computed in full if any of its pairs is allowed, which computes up to about 2.7 times the allowed pairs.
     """
     for T in (512, 8192):
         mechanism = MECHANISMS[name].with_length(T)

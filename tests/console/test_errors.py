@@ -1,4 +1,4 @@
-"""What went wrong, in one line and an exit code."""
+"""Checks that an error is reported in one line, with an exit code."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from attnlab.training.config import Train
 
 
 class Coded(Exception):
-    """A refusal that brings its exit code."""
+    """A refusal with its own exit code."""
 
     exit_code = 3
 

@@ -6,8 +6,8 @@ from attnlab.console.format import NONE
 from attnlab.console.metric import Metric
 from tests.lab.metrics import declared
 
-STRANGE = Metric("my_rate_of_nothing", "", 0, 7, higher=True)  # named like a fraction, which it is not
-COST = Metric("loss_match_free_nats", "%", 0, 1)  # named like a cost, but a fraction of which less is better
+STRANGE = Metric("my_rate_of_nothing", "", 0, 7, higher=True)  # named like a fraction, but it is none
+COST = Metric("loss_match_free_nats", "%", 0, 1)  # named like a cost, but it is a fraction for which lower is better
 
 
 @pytest.mark.parametrize("value", [None, "1", True, float("nan"), float("inf"), 1e300, 10**400, [1]])

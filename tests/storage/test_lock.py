@@ -34,7 +34,7 @@ def test_a_folder_that_another_process_holds_is_refused_naming_it(tmp_path):
         assert refused.value.exit_code == 2
         other.kill()
         other.wait()
-    # A killed process holds nothing, and the next one says from whom it takes over.
+    # A killed process holds no lock. The next process reports from which process it takes over.
     for said in ([f"{tmp_path}: taking over the lock of process {other.pid} on {socket.gethostname()}"], []):
         notes = []
         with locked(tmp_path, notes.append):

@@ -1,4 +1,4 @@
-"""Numbers that are kept in a file."""
+"""Checks the cache of numbers in a file."""
 
 import json
 

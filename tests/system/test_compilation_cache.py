@@ -1,4 +1,4 @@
-"""Compiled programs on disk: where, how many, whose, and what happens when one of them is damaged."""
+"""Checks compiled programs on disk: their folder, number and owner, and what happens when one is damaged."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ print(float(jax.jit(lambda x: jnp.tanh(x) @ x)(np.ones((3, 3), np.float32))[0, 0
 """
 
 
-# The same twice, with the cache on, off and on again: it is found only when it is on.
+# Compiles the same program again with the cache off, and then on. It is found only when the cache is on.
 OFF_AND_ON = (
     PROGRAM
     + """
@@ -37,7 +37,7 @@ for switch in (compilation_cache.disable, compilation_cache.enable):
 
 
 def program(home, code=PROGRAM, **variables):
-    """The lines that a program prints."""
+    """Returns the lines that a program prints."""
     mine = {name: text for name, text in os.environ.items() if "COMPILATION_CACHE" not in name}
     environment = mine | {"XDG_CACHE_HOME": str(home), "PYTHONWARNINGS": "default"} | variables
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
@@ -45,7 +45,7 @@ def program(home, code=PROGRAM, **variables):
     return done.stdout.split("\n")[:-1]
 
 
-# Describes a study, and prints the folder of what is kept.
+# Describes a study, and prints the folder of the cache.
 SHOW = """
 from attnlab.lab.planning.summary import show
 from attnlab.lab.study.study import Study
@@ -148,7 +148,7 @@ def test_the_oldest_programs_are_deleted_beyond_the_limit(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x" * 10)
         os.utime(path, (n, n))
-    os.utime(tmp_path / "version-0" / "0-cache", (9, 0))  # read last
+    os.utime(tmp_path / "version-0" / "0-cache", (9, 0))  # read most recently
     (tmp_path / "other").write_bytes(b"x" * 100)
     trim(tmp_path, 30)
     assert sorted(path.name for path in tmp_path.rglob("*-cache")) == ["0-cache", "3-cache", "4-cache"]

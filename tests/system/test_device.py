@@ -37,7 +37,7 @@ def test_a_missing_device_names_what_to_install(device):
 
 @pytest.mark.parametrize(("processes", "expected"), [(1, None), (2, "false")])
 def test_several_processes_allocate_memory_on_demand(processes, expected, monkeypatch):
-    monkeypatch.setitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE", "")  # so that it is put back
+    monkeypatch.setitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE", "")  # so that monkeypatch restores it
     monkeypatch.delitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE")
     use(None, processes)
     assert os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") == expected

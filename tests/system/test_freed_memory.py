@@ -1,4 +1,4 @@
-"""What the C library keeps after it was freed."""
+"""Checks that memory which the C library keeps after it is freed is returned to the system."""
 
 import platform
 from pathlib import Path
@@ -10,13 +10,13 @@ from attnlab.system.freed_memory import release
 
 
 def resident():
-    """Bytes of memory of this process."""
+    """Returns the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs the GNU C library")
 def test_freed_memory_is_returned():
-    # Small pieces are not mapped one by one. Those that stay at the end keep the C library from shrinking its heap.
+    # Small arrays are not mapped one by one. Those kept at the end prevent the C library from shrinking its heap.
     pieces = [np.ones(8000) for _ in range(2000)]
     kept = [np.ones(100) for _ in range(100)]
     before = resident()

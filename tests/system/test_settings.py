@@ -1,4 +1,4 @@
-"""Settings of jax: those that change numbers are recorded and compared, those that cannot work are refused at once."""
+"""Checks that settings of jax are recorded and compared if they change numbers, and refused if they cannot work."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def called(*arguments, cwd, **variables):
-    """The command line in a process of its own, under variables of the environment: exit code and stderr."""
+    """Runs the command line in another process with environment variables. Returns its exit code and stderr."""
     there = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
     done = subprocess.run(
         [sys.executable, "-m", "attnlab", *arguments],
@@ -36,7 +36,7 @@ def called(*arguments, cwd, **variables):
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
-    """The folder of a study whose run was stopped at step 8."""
+    """Returns the folder of a study whose run was stopped at step 8."""
     out = tmp_path_factory.mktemp("stopped")
     with pytest.raises(RuntimeError, match="stopped here"):
         run(STUDY, out, progress=Stopping(8))
@@ -85,7 +85,7 @@ def test_a_page_and_a_table_of_runs_under_different_settings_say_so(tmp_path):
     both = replace(STUDY, vary=over("train.seeds", few=1, many=2))
     page = run(both, tmp_path).report
     assert "different settings" not in page.read_text()
-    # As if "many" had been trained in another process.
+    # This imitates that "many" was trained in another process.
     folder = RunFolder(tmp_path / "moved" / "many")
     folder.write("environment", (folder.read("environment") or {}) | {"jax_enable_x64": True})
     from attnlab.lab.reporting import report
@@ -115,7 +115,7 @@ def test_settings_missing_in_older_records_are_not_compared():
     ],
 )  # fmt: skip
 def test_settings_that_cannot_work_are_refused_before_anything(tmp_path, name, value, training):
-    # Tests hold two of these settings by a context, which goes before the configuration.
+    # The tests set two of these settings with a context manager, which takes precedence over the configuration.
     held = {"jax_debug_key_reuse": jax.debug_key_reuse, "jax_numpy_dtype_promotion": jax.numpy_dtype_promotion}
     was, context = getattr(jax.config, name), held[name](value) if name in held else nullcontext()
     jax.config.update(name, value)
@@ -160,7 +160,7 @@ def lost(folder):
     (folder / "8" / "manifest.json").unlink()
 
 
-# What is met when a run continues -> whether its checkpoint is damaged, and the words.
+# Causes for which a run cannot continue: name, change of its files, error, whether its checkpoint is damaged, message.
 CAUSES = [
     ("altered", damage, None, True, "was altered"),
     ("manifest gone", lost, None, True, "cannot be read: No such file"),
@@ -201,7 +201,7 @@ def test_only_damage_comes_with_the_advice_to_train_again(
 
 
 def test_an_intact_checkpoint_is_not_passed_over_for_an_older_one(tmp_path, monkeypatch):
-    # To continue from the older one would drop the newer.
+    # Continuing from the older checkpoint would lose the newer one.
     state = {"w": jax.numpy.ones(3)}
     saved = Checkpoints(tmp_path)
     for step in (1, 2):

@@ -1,4 +1,4 @@
-"""The effect of a first and a second signal. Tests that would end this process use another one."""
+"""Checks the effect of a first and a second signal. Tests that would end this process use another one."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from attnlab.system.signals import (
     set_location,
 )
 
-# Digests are computed without Python's own lock, and without looking at signals: as a compilation is.
+# Computes digests without Python's global lock and without handling signals, as a compilation does.
 BUSY = """
 import hashlib, signal, sys
 from attnlab.system.signals import collect_signals, raise_on_signal
@@ -37,12 +37,12 @@ with raise_on_signal("before the first step", tell) if "raised" in sys.argv else
 
 @contextmanager
 def busy(*how):
-    """A process that waits in a library while a signal arrives."""
+    """Starts a process that is inside a library when a signal arrives."""
     command = [sys.executable, "-c", BUSY, *how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "busy\n"
-            time.sleep(0.2)  # in which it enters the library
+            time.sleep(0.2)  # gives it time to enter the library
             yield process
         finally:
             process.kill()
@@ -82,7 +82,7 @@ def test_the_first_signal_is_reported_and_the_second_ends_the_process_even_in_a_
 
 
 def test_repeated_signals_of_a_terminal_or_scheduler_do_not_end_the_process():
-    """Only what a person types, or sends to end the process, counts as a second one."""
+    """Only a signal that a person types, or sends to end the process, counts as a second one."""
     with busy("collected") as process:
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGXCPU, signal.SIGXCPU, signal.SIGUSR1, signal.SIGTERM):
             process.send_signal(number)
@@ -182,7 +182,7 @@ def test_a_signal_in_a_finalizer_is_raised_afterwards(seconds):
         work()
     assert went_on
     assert time.monotonic() - began < 10
-    time.sleep(0.1)  # nothing comes behind it
+    time.sleep(0.1)  # no second exception follows
 
 
 def test_signals_are_not_handled_in_another_thread():

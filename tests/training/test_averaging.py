@@ -1,4 +1,4 @@
-"""The mean of the last models."""
+"""Checks the mean of the last models."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from attnlab.training.loop import Interrupted
 from tests.training.test_loop import Listener, leaves
 from tests.training.test_stopping import CONFIG, train
 
-# Validated in the middle alone: steps of the mean end dispatches by themselves.
+# Validation runs only in the middle, so dispatches end at the averaged steps for the mean alone.
 THREE = replace(CONFIG, target=None, average=3, evaluate_every=50)
 
 
@@ -21,14 +21,14 @@ THREE = replace(CONFIG, target=None, average=3, evaluate_every=50)
     [
         (Train(steps=100, save_every=20), []),
         (Train(steps=10, save_every=20, average=1), [10]),
-        # Where checkpoints lie within the last tenth, theirs.
+        # If enough checkpoints lie within the last tenth of the run, their steps are averaged.
         (Train(steps=1000, save_every=20, average=3), [960, 980, 1000]),
         (Train(steps=990, save_every=20, average=3), [960, 980, 990]),
-        # Where they would span half of the run, as many models of its last tenth.
+        # If the checkpoints would span half of the run, as many models of its last tenth are averaged.
         (Train(steps=800, save_every=100, average=5), [720, 740, 760, 780, 800]),
         (Train(steps=100, save_every=20, average=3), [90, 95, 100]),
         (Train(steps=12, save_every=6, average=2), [11, 12]),
-        # A share of one is how older runs did it.
+        # Older runs use a span of 1.
         (Train(steps=100, save_every=20, average=3, average_span=1.0), [60, 80, 100]),
         (Train(steps=90, save_every=20, average=5, average_span=1.0), [20, 40, 60, 80, 90]),
         (Train(steps=40, save_every=20, average=2, average_span=1.0), [20, 40]),
@@ -56,7 +56,7 @@ def test_older_runs_average_all_of_their_checkpoints(average, share):
 def test_the_model_is_the_mean_and_training_continues_from_the_last(tmp_path):
     fitted = train(tmp_path, [], THREE)
     alone = train(tmp_path / "alone", [], replace(THREE, average=0))
-    # Adam falls by its rate a step, from 1: over 90, 95 and 100 steps by 95 of them in the mean.
+    # Adam lowers each number from 1 by its rate per step. The mean over steps 90, 95 and 100 is the model of step 95.
     np.testing.assert_allclose(fitted.model["w"], [1 - 0.1 * 95, 1 - 0.01 * 95], atol=1e-3)
     np.testing.assert_array_equal(fitted.state.model["w"], alone.state.model["w"])
     np.testing.assert_array_equal(alone.model["w"], alone.state.model["w"])

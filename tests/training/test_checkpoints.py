@@ -213,7 +213,7 @@ def test_a_path_that_is_not_utf8_is_opened_by_descriptor(tmp_path, monkeypatch):
     folder.mkdir()
     with in_utf8(folder) as place:
         assert place == folder
-    # As in a locale of Latin-1, where the system knows it by other bytes.
+    # This imitates a Latin-1 locale, in which the system knows the path by other bytes.
     monkeypatch.setattr(os, "fsencode", lambda path: str(path).encode("latin-1"))
     with in_utf8(folder) as place:
         assert str(place).isascii()
@@ -231,7 +231,7 @@ def test_a_limit_on_the_size_of_files_is_named_and_nothing_else_is_printed(tmp_p
     try:
         with pytest.raises(CheckpointError, match=r"checkpoint \S+2 could not be written: File too large$"):
             checkpoints.save(2, state, {})
-        time.sleep(0.5)  # in which the other writes end
+        time.sleep(0.5)  # gives the other writes time to end
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert capfd.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""Which parameters weight decay reaches, for everything that is registered: every array is listed here by name."""
+"""Checks which parameters weight decay changes in every registered config. Every array is listed here by name."""
 
 import jax
 import pytest
@@ -20,8 +20,9 @@ from attnlab.tasks.vision.generation import Generated
 from attnlab.tasks.vision.objects import Detections
 from attnlab.training.optimiser import decays
 
-# What a mechanism learns besides projections, and is a matrix of a linear map or a kernel. All else is spared: biases,
-# scales, logits, and constants of gates, among them Mamba's matrix of decay rates (no decay in the authors' code).
+# Parameters of mechanisms, besides projections, that are kernels or matrices of linear maps. All others are exempt from
+# decay: biases, scales, logits and constants of gates, for example Mamba's matrix of decay rates (as in its authors'
+# code).
 MATRICES = {
     "local-p": {"w_p"},
     "linformer": {"project_k", "project_v"},
@@ -47,7 +48,7 @@ CASES = {name: (mechanism, MATRICES.get(name, set())) for name, mechanism in MEC
 
 
 def flags(create):
-    """Whether every array is decayed, by its path."""
+    """Returns whether each array is decayed, by its path."""
     shapes = jax.eval_shape(create)
     paths = (jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree.leaves_with_path(shapes))
     return dict(zip((path.removesuffix(".value") for path in paths), jax.tree.leaves(decays(shapes)), strict=True))
@@ -66,14 +67,14 @@ def test_of_a_mechanism_matrices_alone_are_decayed(name):
             assert decayed == (last in matrices if part == "learned" else last == "w"), path
 
 
-# The arrays of all models, by the end of their path: maps, kernels and recurrent matrices (`q`, `k.key` and `k.value`
-# are those of the associative memory).
+# The arrays of all models, by the end of their path. Linear maps, kernels and recurrent matrices are decayed (`q`,
+# `k.key` and `k.value` belong to the associative memory).
 DECAYED = {"w", "u", "q", "key", "value", "learned.w", "learned.w_q", "learned.w_k", "learned.a"}
 SPARED = {
     "b", "bias", "inner", "scale", "shift", "gamma", "offset", "table", "embed", "token", "vectors", "rows", "columns",
     "centres", "sharpness", "points", "place", "skip", "residual", "learned.rate", "learned.shift",
 }  # fmt: skip
-VECTORS = {("bahdanau", "learned.w")}  # the last layer of the additive score: one output
+VECTORS = {("bahdanau", "learned.w")}  # the last layer of the additive score, with one output
 SHAPES = {
     **dict.fromkeys(["transformer", "seq2seq", "bahdanau", "luong"], Pairs(9, 9, 8, 8)),
     **dict.fromkeys(["language", *PUBLISHED, "recurrent", "convolutional"], Tokens(9, 8)),

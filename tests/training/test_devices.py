@@ -1,4 +1,4 @@
-"""Lanes and batches over several devices: the same losses as on one, to rounding."""
+"""Checks that lanes and batches over several devices give the same losses as on one device, up to rounding."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The training loop: it records, saves, and continues after an interruption with the same bits."""
+"""Checks that the training loop records, saves, and continues after an interruption with bit-identical results."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.training.toy import Bigram
 
 
 class Listener:
-    """Progress that records its events, and stops training at a step by a signal."""
+    """A progress listener that records its events and stops training at a step by a signal."""
 
     def __init__(self, stop=None):
         self.stop, self.evaluations, self.saves, self.notes = stop, [], [], []
@@ -106,7 +106,7 @@ def test_a_signal_in_the_last_dispatch_is_raised_after_saving(tmp_path):
     with pytest.raises(Interrupted, match="stopped by SIGTERM at step 12, which is saved"):
         train(tmp_path, [], Listener(stop=TRAIN.steps))
     assert Checkpoints(tmp_path).steps()[-1] == TRAIN.steps
-    # What a step took is known, though none is left to make.
+    # The time of a step is known although no step is left.
     done = train(tmp_path, [])
     assert done.seconds_per_step > 0
     assert done.memory_bytes > 0
@@ -158,7 +158,7 @@ def test_insufficient_disk_space_is_refused_before_the_first_step(tmp_path, monk
         CheckpointError, match=r"2 checkpoints of this run need 0\.\d MB, but its disk has only 0\.0 MB free"
     ):
         train(tmp_path, [])
-    # The best may be none of the last two, and a fourth is written before one of them goes.
+    # The best checkpoint may differ from the last two, and a fourth one is written before one of them is deleted.
     with pytest.raises(CheckpointError, match=r"4 checkpoints of this run need"):
         train(tmp_path, [], config=replace(TRAIN, save_every=2))
     assert list(tmp_path.iterdir()) == []
@@ -173,7 +173,7 @@ def test_the_selection_score_is_that_of_the_best_learning_rate():
     lost = [rate != 1e-3 or seed == 1 for seed, rate in config.lanes]
     assert selection_score(*lost) == pytest.approx(-0.6)
     assert selection_score(False, False, False, False) is None
-    # A rate that is no number is passed over, wherever it stands.
+    # A learning rate with a score of NaN is passed over, whichever rate it is.
     for rate, best in ((1e-3, -9.05), (1.0, -0.55)):
         kept = scores[:]
         scores[:] = [

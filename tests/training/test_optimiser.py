@@ -1,4 +1,4 @@
-"""Weight decay: which parameters it reaches."""
+"""Checks which parameters weight decay changes."""
 
 from dataclasses import replace
 from functools import partial
@@ -53,8 +53,8 @@ MADE = {
     },
 }
 
-# The last name of every array above: matrices and kernels of linear maps (`value`, `key` and `q` are those of the
-# associative memory).
+# The last name of every array above. Matrices and kernels of linear maps are decayed (`value`, `key` and `q` belong to
+# the associative memory).
 DECAYS = {"w", "u", "q", "value", "key", "a", "query_w", "key_w", "conv_q", "conv_k"}
 SPARED = {
     "b", "inner", "scale", "shift", "rate", "decay", "log_scale", "query_scale", "query_shift", "key_scale",
@@ -64,7 +64,7 @@ SPARED = {
 
 
 def lanes(create, train):
-    """Two lanes with no array at zero, after one step at a gradient of zero; what they were before."""
+    """Returns two lanes without zero arrays, before and after one step with a gradient of zero."""
     begin = partial(lane.start, create, train)
     state = jax.jit(jax.vmap(begin))(jnp.arange(2, dtype=jnp.uint32), jnp.full(2, RATE))
     before = jax.jit(lambda model: jax.tree.map(lambda x: x + 1, model))(state.model)
@@ -75,7 +75,7 @@ def lanes(create, train):
 
 
 def named(model):
-    """Every array by its path and its last name."""
+    """Yields the path, the last name and the value of every array."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(model):
         whole = jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value")
         yield whole, whole.split(".")[-1], np.asarray(leaf)

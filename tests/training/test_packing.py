@@ -10,7 +10,7 @@ from attnlab.training.packing import LARGEST, ROW, Packing
 
 
 def tree(scale=1.0):
-    """Arrays that fill a row, that do not, of another dtype, with no number, and too large to be copied."""
+    """Returns arrays of each kind: full rows, part of a row, a scalar, empty, too large to copy, and another dtype."""
     shapes = {"a": (3,), "b": (2, ROW), "c": (), "d": (0, 4), "e": (LARGEST + 1,), "f": (5, 7)}
     rng = np.random.default_rng(0)
     found = {name: jnp.asarray(scale * rng.normal(size=shape), jnp.float32) for name, shape in shapes.items()}
@@ -47,7 +47,7 @@ def test_one_number_for_each_array_reaches_all_its_numbers():
 
 
 def test_a_step_on_packed_arrays_equals_optax_on_the_tree():
-    """Five steps with clipping and weight decay, small and large arrays."""
+    """Takes five steps with clipping and weight decay, on small and large arrays."""
     draw = lambda key, *shape: jax.random.normal(key, shape)
     names = {"w": (300, 300), "v": (20, 30), "b": (30,)}
     create = lambda key: {name: draw(jax.random.fold_in(key, n), *names[name]) for n, name in enumerate(names)}

@@ -21,7 +21,7 @@ def test_a_batch_that_does_not_fit_stays(like):
 
 
 def test_answers_to_the_first_examples_are_those_of_the_lane():
-    """The program of the validation data gives them, and is not compiled again."""
+    """The program of the validation data computes the answers and is not compiled again."""
     problem, train = EXPERIMENT.task.load(), EXPERIMENT.train
     trainer = Trainer(lambda key: EXPERIMENT.model.create(key, problem.shape), problem, train)
     models, lane = trainer.start().model, len(train.lanes) - 1

@@ -1,4 +1,4 @@
-"""Steps of several shapes in one dispatch."""
+"""Checks steps of several shapes in one dispatch."""
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ class Sums:
 
 
 def trained(trainer, stops):
-    """The states' weights and the metrics after dispatches that end at these steps."""
+    """Returns the weights, the width of each step and the trainer, after dispatches that end at these steps."""
     state, step, widths = trainer.start(), 0, []
     for stop in stops:
         while step < stop:
@@ -48,7 +48,7 @@ def made():
 
 
 def test_padding_to_one_shape_does_not_change_training():
-    """The same numbers as one step after the other, each compiled for its own shape."""
+    """The weights equal those of one step after the other, each compiled for its own shape."""
     weights, widths, trainer = trained(made(), [12])
     problem = Sums()
     assert widths == [problem.buckets.batch(0, step, 1)[1][0] for step in range(12)]

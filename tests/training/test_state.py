@@ -63,7 +63,7 @@ def test_adams_decay_rates_are_those_of_the_config():
 
 @jax.tree_util.register_pytree_with_keys_class
 class Paced:
-    """Two parts, of which one learns at a quarter of the rate."""
+    """A model of two parts. One of them learns at a quarter of the rate."""
 
     lr_multipliers: ClassVar = {"slow": 0.25}
 

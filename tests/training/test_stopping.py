@@ -1,4 +1,4 @@
-"""Early stopping of lanes."""
+"""Checks early stopping of lanes."""
 
 from dataclasses import replace
 
@@ -42,14 +42,14 @@ def test_a_lane_stops_at_the_target_and_others_continue():
 
 
 def test_a_lane_stops_after_patience_evaluations_without_improvement():
-    # An equal value is no gain, nor is one that is not a number; a gain starts the count again.
+    # Neither an equal value nor NaN is an improvement. An improvement restarts the count.
     state = judged(Train(patience=2), [3.0, 3.0], [3.0, 2.0], [np.nan, 2.0], [1.0, 1.0])
     np.testing.assert_array_equal(state.stopped, [30, -1])
     np.testing.assert_allclose(state.best, [-3.0, -1.0])
 
 
 def test_evaluations_during_pretraining_do_not_count():
-    # Up to step 20 the target is no target, and a chance value that stays no end; nor is it a best to be bettered.
+    # Until step 20, the target does not apply, constant chance values do not stop a lane, and no value counts as best.
     values = [9.0], [9.0], [3.0], [4.0], [4.0]
     np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True).stopped, [30])
     np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True, pretraining_steps=20).stopped, [-1])
@@ -59,7 +59,7 @@ def test_evaluations_during_pretraining_do_not_count():
 
 def test_a_run_is_not_stopped_during_pretraining(tmp_path, monkeypatch):
     monkeypatch.setattr(Falling, "pretraining_steps", 40)
-    # It is at its target in step 10 already.
+    # The lane reaches its target at step 10 already.
     np.testing.assert_array_equal(train(tmp_path, [], replace(CONFIG, learning_rate=(0.1,))).state.stopped, [45])
 
 
@@ -69,7 +69,7 @@ def test_a_lane_that_diverged_did_not_stop_early():
 
 
 class Falling:
-    """A problem whose validation metric is the model's own number, which Adam carries down."""
+    """A problem whose validation metric is the number of the model, which Adam lowers."""
 
     metric, pretraining_steps = Metric("height"), 0
     first_steps = (0,)
@@ -111,7 +111,7 @@ CONFIG = Train(
 def test_a_stopped_lane_keeps_its_model_and_the_run_ends_with_the_last_lane(tmp_path):
     rows = []
     fitted = train(tmp_path, rows, CONFIG)
-    # Adam falls by its rate a step: 1 − 0.1·10 = 0 and 1 − 0.01·75 = 0.25.
+    # Adam lowers each number by its rate per step: 1 − 0.1·10 = 0 and 1 − 0.01·75 = 0.25.
     assert fitted.step in (75, 80)
     np.testing.assert_array_equal(fitted.state.stopped, [10, fitted.step])
     np.testing.assert_allclose(fitted.state.model["w"], [0.0, 1 - 0.01 * fitted.step], atol=1e-3)
@@ -143,13 +143,14 @@ def test_a_run_whose_lanes_all_stopped_ends_at_once(tmp_path):
 
 
 class Valley(Falling):
-    """The same number, which is best at a half."""
+    """The same problem with a metric that is best if the number is one half."""
 
     def score(self, part, answers, limit=None):
         return {"height": abs(float(answers[0]["w"]) - 0.5)}
 
 
-# Adam falls by its rate a step, from 1: the lanes are at a half after 5 and 50 steps, and stop two evaluations later.
+# Adam lowers each number from 1 by its rate per step. The lanes reach one half after 5 and 50 steps, and stop two
+# evaluations later.
 PATIENT = replace(CONFIG, target=None, patience=2)
 
 
@@ -160,7 +161,7 @@ def test_a_stopped_lane_restores_its_best_model(tmp_path):
     np.testing.assert_array_equal(fitted.state.best_step, [5, 50])
     np.testing.assert_allclose(fitted.model["w"], [0.5, 0.5], atol=1e-3)
     np.testing.assert_allclose(fitted.state.model["w"], [1 - 0.1 * 15, 1 - 0.01 * 60], atol=1e-3)
-    # Training ends before the second lane is done: its best model all the same.
+    # Training ends before the second lane stops. Its best model is returned nevertheless.
     fitted = train(tmp_path / "short", [], replace(PATIENT, steps=54), problem=Valley())
     np.testing.assert_allclose(fitted.model["w"], [0.5, 0.5], atol=1e-3)
 

@@ -1,4 +1,4 @@
-"""A model that compiles fast: the scores of a symbol depend only on the symbol before it."""
+"""A model that compiles fast. The scores of a symbol depend only on the previous symbol."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from attnlab.ops.layer import dropout
 
 @dataclass(frozen=True)
 class Bigram:
-    """A table of scores, with dropout on them."""
+    """The config of a table of scores with dropout."""
 
     dropout: float = 0.1
 
