@@ -17,7 +17,7 @@ def random_lengths(n=500, seed=0):
 
 
 def epochs(buckets: Buckets, seed: int, size: int, steps: int) -> dict[int, list[int]]:
-    """The rows drawn from each bucket, in order."""
+    """Returns the rows drawn from each bucket, in order."""
     drawn = {}
     for step in range(steps):
         drawn.setdefault(buckets.bucket(step), []).extend(buckets.batch(seed, step, size)[0].tolist())
@@ -34,7 +34,7 @@ def test_every_example_exactly_once_an_epoch(lengths, count, size, seed):
         whole = len(rows) // n
         for epoch in range(whole):
             assert sorted(rows[epoch * n : (epoch + 1) * n]) == buckets.rows[b].tolist()
-        # The epoch under way repeats nothing either.
+        # The epoch that has begun repeats no row either.
         assert len(set(rows[whole * n :])) == len(rows) - whole * n
 
 
@@ -71,7 +71,7 @@ def test_seeds_epochs_and_buckets_differ():
 
 
 def test_lengths_are_mixed_from_step_to_step():
-    """A bucket has at most one step more in a row than its share of the examples asks for."""
+    """A bucket has at most one step more in a row than its share of the examples requires."""
     buckets = Buckets(random_lengths(), count=3)
     share = np.array([len(rows) for rows in buckets.rows]) / 500
     chosen = np.array([buckets.bucket(step) for step in range(1600)])
@@ -100,7 +100,7 @@ def test_the_rarest_bucket_occurs():
     lengths = [4] * 100_000 + [40]
     buckets = Buckets(lengths, count=2)
     assert {buckets.bucket(n) for n in range(CYCLE)} == {0, 1}
-    # One example fills a whole batch, again and again.
+    # One example fills a whole batch by repetition.
     turn = next(n for n in range(CYCLE) if buckets.bucket(n) == 1)
     assert buckets.batch(0, turn, 5)[0].tolist() == [100_000] * 5
 

@@ -16,7 +16,7 @@ def test_mel_is_1000_at_1000_hertz_and_is_inverted():
     assert mel(1000) == pytest.approx(1000, abs=0.02)
     assert mel(0) == 0
     np.testing.assert_allclose(hertz(mel(np.array([0.0, 55, 700, 4000]))), [0, 55, 700, 4000], atol=1e-9)
-    # At 700 hertz the logarithm is that of two.
+    # At 700 Hz the formula takes the logarithm of two.
     assert mel(700) == pytest.approx(2595 * np.log10(2))
 
 
@@ -42,7 +42,7 @@ def test_a_pure_tone_is_loudest_in_the_band_around_it():
             np.delete(frames, [band - 1, band, band + 1] if 0 < band < 39 else band, axis=1).max(axis=1)
             < frames[:, band]
         ).all()
-    # A hundred times the amplitude is the square of that in power, in every frame and band that it reaches.
+    # 100 times the amplitude is 100² times the power, in every frame and band that the tone reaches.
     loud = MEL(100 * tone(centres[20]))[:, 19:22] - MEL(tone(centres[20]))[:, 19:22]
     np.testing.assert_allclose(loud, 2 * np.log(100), atol=1e-3)
 
@@ -51,7 +51,7 @@ def test_power_is_that_of_the_windowed_sound():
     sound = RANDOM.standard_normal(200).astype(np.float32)
     window = np.hanning(202)[1:-1]
     power = MEL.power(sound)[0].astype(np.float64)
-    # Parseval: both halves of the spectrum, its ends once.
+    # Parseval's theorem: both halves of the spectrum count, its two ends once.
     total = (power[0] + 2 * power[1:-1].sum() + power[-1]) / 512
     assert total == pytest.approx(np.sum((window * sound) ** 2) / np.sum(window**2), rel=1e-5)
 
@@ -60,7 +60,7 @@ def test_white_noise_of_variance_one_has_power_one_in_every_band():
     np.testing.assert_allclose(MEL.filters.sum(axis=0), 1, rtol=1e-6)
     noise = RANDOM.standard_normal(80_000).astype(np.float32)
     power = np.exp(MEL(noise)).mean(axis=0)
-    # A band is a mean of two lines or more, over a thousand frames that overlap.
+    # A band averages two or more lines of the spectrum over a thousand overlapping frames.
     np.testing.assert_allclose(power, 1, atol=0.16)
     assert abs(power.mean() - 1) < 0.03
 

@@ -7,7 +7,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def sounds(*lengths: int) -> list[np.ndarray]:
-    """Recordings of so many frames; all numbers of the n-th are n."""
+    """Returns recordings with the given numbers of frames. All values of the n-th recording are n."""
     return [np.full((length, 3), n, np.float32) for n, length in enumerate(lengths)]
 
 
@@ -62,7 +62,7 @@ def test_augmentation_stays_within_bounds_and_can_be_off():
 
 
 def test_speed_and_shift_move_frames_and_bands():
-    # A ramp over time is the same ramp at any speed; one over bands rises and falls with the shift.
+    # A ramp over time is the same ramp at any speed. The values of a ramp over bands change by the shift.
     ramp = np.arange(21, dtype=np.float32)[:, None] * np.ones((1, 5), np.float32)
     slow = varied(np.random.default_rng(3), ramp, 0.5, 0)
     np.testing.assert_allclose(slow[:, 2], np.linspace(0, 20, len(slow)), atol=1e-5)

@@ -71,7 +71,7 @@ def test_all_rates_and_depths_are_converted(tmp_path):
     for each in found:
         assert each.samples.dtype == np.float32
         assert abs(len(each.samples) - 4000) <= 1
-        # The same tone, whatever it was written in: the ends apart, where a filter has nothing to go by.
+        # All formats give the same tone, except at the ends, where the filter lacks samples.
         apart = each.samples[200:3800] - first[200:3800]
         assert np.sqrt(np.mean(apart**2)) < 0.02
 
@@ -148,7 +148,7 @@ def test_a_name_of_several_classes_is_refused():
         DataError, match=r"^dog, cat/1.wav is labelled 'dog, cat', which are 2 classes; a recording has one class$"
     ):
         known(parts)
-    # A comma alone is no second class.
+    # A label with a comma is one class unless its parts are classes.
     assert known({"train": [one("yes, sir"), one("no")]}) == ("no", "yes, sir")
 
 

@@ -15,7 +15,7 @@ PARTS = np.array([0, 1, -1, 100, -100, 2**15 - 1, -(2**15)])
 
 
 def written(samples: np.ndarray, depth: int = 16, rate: int = 8000, channels: int = 1) -> bytes:
-    """A wav file of whole numbers, by Python's own writer."""
+    """Returns a wav file of integer samples, written by Python's module `wave`."""
     wide = samples.astype("<i4") << (32 - depth)
     raw = wide.view(np.uint8).reshape(-1, 4)[:, 4 - depth // 8 :]
     file = io.BytesIO()
@@ -64,7 +64,7 @@ def test_a_file_and_its_bytes_are_the_same_and_other_chunks_are_passed_over(tmp_
     path = tmp_path / "five.wav"
     path.write_bytes(GOOD)
     data = PARTS.astype("<i2").tobytes()
-    # A chunk of odd length is followed by a byte that belongs to none.
+    # A padding byte, which belongs to no chunk, follows a chunk of odd length.
     noted = chunks((b"LIST", b"odd")) + b"\0" + chunks((b"fmt ", format_of()), (b"data", data))[12:]
     for given_ in (path, GOOD, noted, GOOD + b"tail"):
         np.testing.assert_array_equal(waves.read(given_).samples, PARTS.astype(np.float32) / 2**15)

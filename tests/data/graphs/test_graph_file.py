@@ -6,7 +6,7 @@ import pytest
 from attnlab.data.graphs import graph_file
 from attnlab.data.io.files import DataError
 
-# Four nodes: 0 → 1, 2 → 1, 2 → 2 and, of weight 0, 0 → 2; the last node is isolated, and has no feature.
+# Four nodes with edges 0 → 1, 2 → 1, 2 → 2 and an edge 0 → 2 of weight 0. The last node has no edge and no feature.
 ARRAYS = {
     "adj_data": np.array([1, 0, 2, 1], np.float32),
     "adj_indices": np.array([1, 2, 1, 2], np.int32),
@@ -21,7 +21,7 @@ ARRAYS = {
 
 
 def file(**changes):
-    """The graph as npz, some arrays changed, or left out where they are None."""
+    """Returns the graph as an npz file with the given changes of arrays. None leaves an array out."""
     held = io.BytesIO()
     np.savez(held, **{name: x for name, x in {**ARRAYS, **changes}.items() if x is not None})
     return held.getvalue()
@@ -45,9 +45,9 @@ def test_a_graph_is_read_with_notes_on_changes():
 def test_names_are_read():
     graph = graph_file.read(file(node_names=np.array(list("abcd")), class_names=np.array([b"x", b"y", b"z"])))
     assert (graph.names, graph.classes) == (("a", "b", "c", "d"), ("x", "y", "z"))
-    # However they were put together.
+    # Names are normalized to composed characters.
     assert graph_file.read(file(class_names=np.array(["Mu\u0308he", "y"]))).classes == ("M\u00fche", "y")
-    # What is not asked for is not looked at.
+    # Arrays that are not needed are not read.
     spare = {"attr_names": np.array([1, "a"], object), "metadata": np.array({}, object)}
     assert graph_file.read(file(**spare)).labels[0] == 1
 
@@ -80,7 +80,7 @@ BAD = [
         {"labels": np.array([0, 1, 2, 1]), "class_names": np.array(["x", "y"])},
         r"labels\[2\]=2 is out of range; classes are 0 … 1",
     ),
-    # −1 is no class. Those that are counted from 1, or have one far out, leave one out.
+    # −1 means no class. Labels that start at 1, or one label far above the others, leave classes without a node.
     (
         {"labels": np.array([2, -1, 0, 2])},
         "node 0 has label 2, but no node has label 1; number the 2 classes 0 … 1, with −1",

@@ -10,7 +10,7 @@ KINDS = {"uint8": 8, "int8": 9, "int16": 11, "float32": 13}
 
 
 def idx(path, array, packed=False):
-    """Write an IDX file, as MNIST's are."""
+    """Writes an IDX file, the format of MNIST."""
     array = np.asarray(array)
     head = bytes([0, 0, KINDS[array.dtype.name], array.ndim]) + np.array(array.shape, ">u4").tobytes()
     content = head + array.astype(array.dtype.newbyteorder(">")).tobytes()
@@ -18,13 +18,13 @@ def idx(path, array, packed=False):
 
 
 def drawn(count=6, shape=(4, 5), seed=0):
-    """Images and labels: 0 1 2 0 1 2 …"""
+    """Returns random images and the labels 0 1 2 0 1 2 …"""
     random = np.random.default_rng(seed)
     return random.integers(256, size=(count, *shape), dtype=np.uint8), np.arange(count, dtype=np.uint8) % 3
 
 
 def written(folder, start="train", packed=False, **more):
-    """A pair of files, and the name of that of images."""
+    """Writes a file of images and a file of labels. Returns the name of the file of images."""
     pixels, labels = drawn(**more)
     end = ".gz" if packed else ""
     idx(folder / f"{start}-images-idx3-ubyte{end}", pixels, packed)

@@ -16,7 +16,7 @@ def saved(picture, kind="PNG", **more):
 
 
 def deep():
-    """Grey of sixteen bits."""
+    """Returns a greyscale image of 16 bits."""
     return saved(Image.fromarray(np.linspace(0, 65_535, 20).astype(np.uint16).reshape(4, 5)))
 
 

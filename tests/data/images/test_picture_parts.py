@@ -7,7 +7,7 @@ from attnlab.data.io.files import DataError
 
 
 def put(root, *names, size=(4, 5), mode="L", seed=0):
-    """Write a picture of random pixels under each name; return them."""
+    """Writes a picture of random pixels under each name, and returns the pixels by name."""
     draw, found = np.random.default_rng(seed), {}
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def test_subfolders_are_classes_and_validation_and_test_are_held_out_of_them(tmp
     pixels = classes(tmp_path, kinds=("dog", "cat"))
     found = read(tmp_path)
     assert found.classes == ("cat", "dog")
-    # Every class gives one picture to the test, and one to the validation.
+    # Every class gives one picture to the test part and one to the validation part.
     assert {part: len(names) for part, names in found.names.items()} == {"train": 4, "test": 2, "valid": 2}
     assert sorted(name for names in found.names.values() for name in names) == sorted(pixels)
     for part, names in found.names.items():
@@ -49,7 +49,7 @@ def test_a_folder_may_be_divided_into_parts(tmp_path, valid):
     found = read(tmp_path)
     assert {part: len(labels) for part, (_, labels) in found.images.items()} == {"train": 2, "valid": 4, "test": 6}
     assert found.notes == ()
-    # A path of a part goes before the subfolder, and may be such a folder itself.
+    # A path that is given for a part takes precedence over a subfolder. It may itself contain a folder of the part.
     classes(tmp_path / "other" / "test", count=5)
     (tmp_path / "other" / "train").mkdir()
     parts = picture_parts.places({"train": str(tmp_path / "train"), "test": str(tmp_path / "other")})
@@ -130,7 +130,7 @@ def test_all_pictures_are_read_as_one_alone_is(tmp_path, mode):
 
 
 def test_the_order_in_which_a_folder_is_listed_does_not_matter(tmp_path):
-    """Files that were made in another order, and are listed in another order, are the same data."""
+    """Files that are created and listed in another order are the same data."""
     classes(tmp_path / "one")
     for path in sorted((tmp_path / "one").rglob("*.png"), reverse=True):
         other = tmp_path / "other" / path.relative_to(tmp_path / "one")

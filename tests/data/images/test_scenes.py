@@ -56,12 +56,12 @@ def test_invalid_boxes_are_dropped_and_boxes_beyond_the_border_clipped_with_coun
     found = read(
         ("a", 60, 40, "dog", 48, -4, 72, 20),  # partly outside
         ("a", 60, 40, "dog", 5, 5, 5, 5),  # a point
-        ("a", 60, 40, "dog", 5, 5, 5 + 1e-9, 9),  # nothing is between its sides in float32
+        ("a", 60, 40, "dog", 5, 5, 5 + 1e-9, 9),  # its left and right sides are equal in float32
         ("a", 60, 40, "dog", 60, 0, 60, 10),  # a line on the border
-        ("a", 60, 40, "dog", 30, 10, 20, 20),  # right of its right
-        ("a", 60, 40, "dog", 70, 20, 65, 20),  # and outside, and flat
+        ("a", 60, 40, "dog", 30, 10, 20, 20),  # its left side is right of its right side
+        ("a", 60, 40, "dog", 70, 20, 65, 20),  # likewise, and outside the image, and flat
         ("a", 60, 40, "dog", 60, 0, 70, 10),  # right of the image
-        ("a", 60, 40, "dog", 0, -1e9, 9, 0),  # above it
+        ("a", 60, 40, "dog", 0, -1e9, 9, 0),  # above the image
         ("a", 60, 40, "dog", 10, 41, 20, 50),
         ("a", 60, 40, "dog", -2, 1, -1, 50),
         ("a", 60, 40, "cat", 6, 4, 12, 8),
@@ -89,7 +89,7 @@ def test_relative_boxes_are_not_taken_for_pixels(corners, least):
     share = ("gone", 60, 40, "bird", *corners)
     with pytest.raises(DataError, match=said):
         rows(("a", 60, 40, "dog", 0, 0, 1, 1), share)
-    # A tiny box may be one in pixels.
+    # A tiny box is in pixels if any other corner is beyond 1.
     assert len(rows(share, ("a", 60, 40, "dog", 0, 0, 1, 1.5))) == 2
 
 

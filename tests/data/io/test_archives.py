@@ -147,7 +147,7 @@ def test_a_decompression_bomb_is_refused(make, monkeypatch):
     monkeypatch.setattr(files, "FREE", 1 << 12)
     monkeypatch.setattr(files, "RATIO", 3)
     if make is MAKERS["tar"] or make is MAKERS["stored zip"]:
-        # Nothing is packed: it is as large as it is.
+        # These archives are not compressed, so their content cannot expand.
         assert len(archives.members(make(("a", b"\0" * (1 << 16))))["a"]) == 1 << 16
         return
     refused(make(*[(f"{n}", b"\0" * (1 << 14)) for n in range(4)]), "decompresses to more than 4,096 bytes")
@@ -161,7 +161,7 @@ def test_an_archive_with_too_many_members_is_refused(make, monkeypatch):
 
 
 def sized(size: int) -> bytes:
-    """A tar whose one member claims so many bytes, in the notation of GNU for what is large or below zero."""
+    """Returns a tar whose only member claims `size` bytes, in GNU's notation for large and negative numbers."""
     header = bytearray(tarred(("a", b"abc"))[:512])
     header[124:136] = (size & (2**95 - 1) | (0x80 if size >= 0 else 0xFF) << 88).to_bytes(12, "big")
     header[148:156] = b" " * 8
@@ -195,7 +195,7 @@ def test_a_zip_that_claims_another_size_or_a_method_that_is_not_read_is_refused(
 @every
 def test_truncation_anywhere_is_refused(make):
     content = make(*FILES.items())
-    # Of a plain tar, the zeros behind the first block of its end tell nothing.
+    # In a plain tar, the zeros after the first block of its end mark carry no information.
     whole = content.rstrip(b"\0") + b"\0" * 511 if make is MAKERS["tar"] else content
     for kept in {*range(0, len(whole), max(1, len(whole) // 100)), len(whole) - 1}:
         refused(whole[:kept], "damaged|but its header gives|decompresses|lacks|truncated")

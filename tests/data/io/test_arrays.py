@@ -101,7 +101,7 @@ def test_archives_are_read_from_bytes_and_from_a_file(tmp_path):
 
 
 class Payload:
-    """What runs when it is unpickled."""
+    """An object that makes the test fail when it is unpickled."""
 
     def __reduce__(self):
         return pytest.fail, ("unpickled",)
@@ -202,7 +202,7 @@ def test_invalid_elements_are_refused():
         (b"\0\0\x0e\1\0\0\0\1abcd", "8 bytes expected, 4 found"),
         (b"\0\0\x08\3" + b"\xff" * 12 + b"a", "an invalid shape"),
         (b"\0\0\x08\1\xff\xff\xff\xffa", "4294967295 bytes expected, 1 found"),
-        # Packed, too, it is told how many bytes there should be, where the header can be read.
+        # For a compressed file, the message also gives the expected number of bytes if the header can be read.
         (gzip.compress(b"\0\0\x08\1\0\0\0\4abc", mtime=0)[:-3], "4 bytes expected, 3 found"),
         (gzip.compress(b"\0\0\x08\2\0\0\0\1", mtime=0)[:-3], "header of 12 bytes expected, 8 found"),
         (gzip.compress(b"\0\0\x08\1\0\0\0\3abc", mtime=0)[:-3], "truncated or damaged after 11 bytes"),

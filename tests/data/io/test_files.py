@@ -30,7 +30,7 @@ def test_an_unknown_home_folder_is_refused():
 
 
 def bomb(size: int) -> bytes:
-    """Gzipped zeros: many times the same packed block, as a file may hold."""
+    """Returns `size` zeros, compressed as many copies of the same gzip block."""
     block = gzip.compress(b"\0" * (1 << 20))
     return block * (size >> 20)
 
@@ -44,7 +44,7 @@ def test_a_gzipped_file_decompresses_to_at_most_its_limit(tmp_path, monkeypatch)
     path.write_bytes(bomb(1 << 22))
     assert len(files.contents(path, unpack=True)) == 1 << 22
     assert files.unpacked(path.read_bytes(), "corpus.gz") == b"\0" * (1 << 22)
-    # What is not packed is as large as it is.
+    # The limit does not apply to a file that is not compressed.
     path.write_bytes(b"x" * (1 << 23))
     assert len(files.contents(path, unpack=False)) == 1 << 23
 

@@ -19,7 +19,7 @@ def test_files_behind_symbolic_links_are_found(tmp_path):
     put(tmp_path / "root", "a/1", "c/1")
     (tmp_path / "root" / "b").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "root" / "d").symlink_to(tmp_path / "elsewhere" / "1")
-    # A folder may be there by two names.
+    # A folder may have two names.
     (tmp_path / "root" / "e").symlink_to(tmp_path / "root" / "a")
     assert found(tmp_path / "root") == ["a/1", "b/1", "b/deeper/2", "c/1", "d", "e/1"]
 

@@ -14,7 +14,7 @@ SOURCE = Source("toys", "toys.txt", hashlib.sha256(CONTENT).hexdigest(), len(CON
 
 
 class Answer(io.BytesIO):
-    """What urlopen answers."""
+    """A stand-in for the response of urlopen. It counts the bytes that are read."""
 
     def __init__(self, content: bytes, url: str = SOURCE.url):
         super().__init__(content)
@@ -29,7 +29,7 @@ class Answer(io.BytesIO):
 
 @pytest.fixture
 def root(monkeypatch, tmp_path):
-    """An empty $ATTNLAB_DATA/toys."""
+    """Returns an empty folder $ATTNLAB_DATA/toys."""
     folder = tmp_path / "data" / "toys"
     folder.mkdir(parents=True)
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "data"))
@@ -64,7 +64,7 @@ def test_reads_a_good_file_and_never_fetches(root):
 
 
 def test_a_gzipped_copy_is_verified_by_its_content(root):
-    # Compressed twice with other settings: other bytes, the same content.
+    # Two compression levels give different bytes with the same content.
     for level in (1, 9):
         (root / "toys.txt.gz").write_bytes(gzip.compress(CONTENT, level))
         assert published.read(SOURCE) == CONTENT
@@ -111,7 +111,7 @@ def test_every_flipped_bit_in_a_gzip_is_detected_or_harmless(root):
         flipped[at] ^= 16
         (root / "toys.txt.gz").write_bytes(flipped)
         try:
-            # A date in the header or a spare bit at the end may differ; the content may not.
+            # A date in the header or a spare bit at the end may differ, but the content may not.
             assert published.read(SOURCE) == CONTENT
         except DataError:
             refused += 1

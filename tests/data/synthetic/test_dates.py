@@ -38,7 +38,7 @@ def test_forty_languages_in_fourteen_scripts():
         ("fr", "long", "5 mars 2024"),
         ("ja", "long", "2024年3月5日"),
         ("ko", "medium", "2024. 3. 5."),
-        ("ar", "short", "5/3/2024"),  # marks of direction are gone
+        ("ar", "short", "5/3/2024"),  # without marks of direction
         ("fa", "short", "۲۰۲۴/۳/۵"),  # Persian digits
         ("ru", "long", "5 марта 2024 г."),  # a plain space before г.
     ],
@@ -89,7 +89,7 @@ def test_the_ambiguity_check_is_fast():
 
 
 def test_an_ambiguous_string_is_detected(monkeypatch):
-    # As if English wrote whole years in its short form: 3/5/2024 against 5/3/2024.
+    # Writes the medium English form as month/day/year, for example 03/05/2024. Other languages write day/month/year.
     real = dates.write
 
     def write(day, form, language):
@@ -103,7 +103,8 @@ def test_an_ambiguous_string_is_detected(monkeypatch):
 
 @pytest.mark.slow
 def test_no_string_is_ambiguous_within_two_centuries():
-    # Hashes stand for strings: ten million of them would not fit; a chance collision has odds of one in 10⁵.
+    # Hashes replace the strings, because ten million strings do not fit into memory. A chance collision has odds of one
+    # in 10⁵.
     days = [FIRST + timedelta(n) for n in range(DAYS)]
     pairs = [(language, form) for language in LANGUAGES for form in dates.forms(language)]
     hashes = np.empty((len(pairs), DAYS), np.int64)
@@ -122,7 +123,7 @@ def test_days_are_split_by_a_hash_of_the_day():
     assert FIRST + timedelta(DAYS - 1) == LAST
     share = np.bincount(groups) / DAYS
     assert np.abs(share - [0.8, 0.1, 0.1]).max() < 0.005
-    # Neighbours are unrelated: a test day is followed by one as often as by chance.
+    # Neighbouring days are independent: a test day follows a test day as often as by chance.
     test = groups == 2
     assert abs((test[1:] & test[:-1]).mean() - 0.01) < 0.002
     assert (dates.part_of(np.arange(1000)) == groups[:1000]).all()

@@ -8,7 +8,7 @@ def generator(seed=0):
 
 
 def test_boxes_are_exact_and_inside(monkeypatch):
-    """A figure alone, without noise: the pixels whose middle it covers lie in its box and come near each edge of it."""
+    """Draws a single figure without noise. The pixel centres that it covers lie in its box and come near each edge."""
     monkeypatch.setattr(discs, "NOISE", 0)
     found = discs.draw(generator(), 60, (60, 90), 1).scenes
     for scene in found:

@@ -1,4 +1,4 @@
-"""Dyck words against a stack that is kept as a list."""
+"""Checks Dyck words against a stack that is kept as a list."""
 
 import numpy as np
 

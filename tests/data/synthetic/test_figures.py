@@ -20,7 +20,7 @@ def test_they_lie_within_the_image():
     pixels = drawn().images[..., 0]
     assert not pixels[:, [0, -1]].max() > 128
     assert (pixels.max(axis=(1, 2)) > 110).all()
-    # Bright or dim, large or small.
+    # Figures are bright or dim, and large or small.
     assert np.ptp(pixels.max(axis=(1, 2))) > 90
     assert np.ptp((pixels > 60).sum(axis=(1, 2))) > 40
 
@@ -28,7 +28,7 @@ def test_they_lie_within_the_image():
 def test_noise_has_the_given_size():
     assert drawn(noise=0.0).images[:, 0, 0].max() == 0
     corner = figures(np.random.default_rng(0), 4000, 16, 0.1).images[:, 0, 0, 0] / 255
-    # Half of it is cut off at zero: the mean of what is left is 0.1/√(2π).
+    # The negative half of the noise is clipped to zero, so its mean is 0.1/√(2π).
     assert abs(corner.mean() - 0.1 / np.sqrt(2 * np.pi)) < 0.005
 
 
@@ -52,7 +52,7 @@ def test_where_each_figure_is():
     assert inside("cross", 0.6, 0.6)
     assert inside("cross", -0.6, 0.6)
     assert not inside("cross", 0, 0.9)
-    # One corner up, y growing downwards.
+    # One corner points up, because y grows downwards.
     assert inside("triangle", 0, -0.9)
     assert not inside("triangle", 0.5, -0.5)
     assert not inside("triangle", 0, 0.6)

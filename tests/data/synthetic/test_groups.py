@@ -1,4 +1,4 @@
-"""Tables of groups against matrices and permutations, which are multiplied by another route."""
+"""Checks tables of groups against matrices and permutations, which are multiplied in another way."""
 
 from collections import Counter
 from functools import reduce
@@ -28,19 +28,19 @@ ORDERS = {
 
 
 def then(first, second):
-    """The permutation that applies one after another, both written as "201"."""
+    """Returns the permutation that applies `first` and then `second`, written like "201"."""
     return "".join(second[int(point)] for point in first)
 
 
 def turn(name, n):
-    """A symmetry "r2s" of a polygon of n corners as a matrix: rotate twice after a reflection."""
+    """Returns a symmetry of a polygon of n corners as a matrix. For example, "r2s" rotates twice after a reflection."""
     angle = 2 * np.pi * int(name.strip("rs")) / n
     rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     return rotation @ np.diag([1, -1]) if name.endswith("s") else rotation
 
 
 def quaternion(name):
-    """A unit quaternion as a matrix of complex numbers."""
+    """Returns a unit quaternion as a matrix of complex numbers."""
     units = {"1": [[1, 0], [0, 1]], "i": [[1j, 0], [0, -1j]], "j": [[0, 1], [-1, 0]], "k": [[0, 1j], [1j, 0]]}
     return (-1 if name.startswith("-") else 1) * np.array(units[name.strip("-")])
 

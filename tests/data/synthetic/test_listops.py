@@ -62,12 +62,12 @@ def test_an_invalid_expression_is_refused_with_its_position(text, words):
 
 
 def depth(words):
-    """How many lists are open at the most."""
+    """Returns the largest number of lists that are open at once."""
     return int(np.cumsum([(word in OPERATORS) - (word == END) for word in words]).max())
 
 
 def arguments(words):
-    """How many arguments each list has."""
+    """Returns the number of arguments of each list."""
     counts, lists = [], []
     for word in words:
         if word == END:
@@ -98,7 +98,7 @@ def test_lengths_levels_and_arguments_are_as_requested(lengths, levels, most):
 
 
 def published(random, level, levels, most):
-    """The grammar as it is published, by recursion: the words of an expression."""
+    """Draws the words of an expression by recursion, as the grammar is published."""
     if level == levels or random.random() > 0.25:
         return [str(random.integers(10))]
     words = [OPERATORS[random.integers(4)]]
@@ -108,7 +108,7 @@ def published(random, level, levels, most):
 
 
 def test_it_is_the_published_grammar():
-    """Lengths, levels, operators and answers are distributed as recursion draws them."""
+    """Checks that lengths, depths, operators and answers are distributed as the recursion draws them."""
     random, size, bounds = generator(1), 1500, (16, 64)
     kept = []
     while len(kept) < size:

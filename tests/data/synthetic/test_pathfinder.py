@@ -11,18 +11,18 @@ def generator(seed=0):
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Images, large enough that curves keep well apart, and their labels."""
+    """Returns images, large enough that curves keep well apart, and their labels."""
     return pathfinder.draw(generator(), 1200, 48, 8, 3)
 
 
 def dots(images):
-    """Where the dots' middles are, row and column [N 2 2]: nothing else is three pixels wide and high."""
+    """Returns row and column of the centres of the dots [N 2 2]. Nothing else is three pixels wide and high."""
     places = [np.argwhere(ndimage.minimum_filter(image, 3, mode="constant")) for image in images]
     return np.array([(place[0], place[-1]) for place in places])
 
 
 def joined(image):
-    """Whether the dots hang together once each bright pixel is grown by one: gaps close, and a little more."""
+    """Returns whether the dots are connected once each bright pixel grows by one, which closes all gaps and more."""
     parts, _ = ndimage.label(ndimage.maximum_filter(image, 3), np.ones((3, 3)))
     (first, second) = dots([image])[0]
     return parts[tuple(first)] == parts[tuple(second)]
@@ -44,19 +44,19 @@ def test_every_image_has_two_dots_and_the_curve_joins_those_that_are_joined(draw
         assert ndimage.label(ndimage.minimum_filter(image, 3, mode="constant"), np.ones((3, 3)))[1] == 2
     said = np.array([joined(image) for image in images])
     assert said[labels == 1].all()
-    # Where curves come near each other growing joins them too.
+    # Growth also connects curves that come near each other.
     assert (~said[labels == 0]).mean() > 0.8
 
 
 def test_a_curve_is_dashed(drawn):
-    """Ungrown, hardly any two dots hang together."""
+    """Checks that an image without growth has many separate parts."""
     images, labels = drawn
     apart = [ndimage.label(image, np.ones((3, 3)))[1] for image in images[labels == 1]]
     assert np.mean(apart) > 10  # two curves of eight dashes and three of three, some of which touch
 
 
 def auc(values, labels):
-    """The share of pairs, one joined and one not, in which the joined one has the greater value; a tie is half."""
+    """Returns the share of pairs (joined, not joined) in which the joined one has the larger value. Ties count half."""
     one, other = values[labels == 1][:, None], values[labels == 0]
     return float(((one > other) + (one == other) / 2).mean())
 
@@ -76,12 +76,12 @@ def test_simple_measures_do_not_predict_the_answer(drawn):
         "parts": np.array([ndimage.label(image, np.ones((3, 3)))[1] for image in images]),
     }  # fmt: skip
     for name, values in measures.items():
-        # Four standard deviations of the share among as many of no difference: √((600+600+1)/(12·600·600)).
+        # Four standard deviations of the share if the classes do not differ: √((600+600+1)/(12·600·600)).
         assert abs(auc(values, labels) - 0.5) < 4 * 0.0167, name
 
 
 def test_positions_of_the_dots_do_not_predict_the_answer():
-    """Each two places are those of joined dots as often as of others, so that to learn places is worthless."""
+    """Two positions belong to joined dots as often as to other dots. Thus learning positions does not help."""
     random, examples = np.random.default_rng(1), []
     w, b = random.standard_normal((4, 300)), random.uniform(0, 2 * np.pi, 300)
     for seed in (7, 8):
@@ -104,7 +104,7 @@ def test_a_linear_classifier_does_not_predict_the_answer():
 
 
 def between(images):
-    """The dots' distance, and for each pixel of it the ink near the straight line that joins them, dots apart [N 6]."""
+    """Returns [N 6]: 1, the distance of the dots, and per pixel of it the ink near their line, without the dots."""
     found = []
     for image, (one, other) in zip(images, dots(images), strict=True):
         ink = np.argwhere(image)
@@ -121,7 +121,7 @@ def between(images):
     [(12, 2, 0, 0.95, 1), (16, 3, 1, 0.9, 0.97), (32, 6, 3, 0.6, 0.85)],
 )
 def test_pixels_between_the_dots_predict_short_curves_and_long_ones_less(size, dashes, distractors, least, most):
-    """By least squares on five numbers and their products: what need not be followed is no proof of reach."""
+    """Predicts by least squares on five numbers and their products. If this succeeds, no curve needs to be followed."""
     examples = []
     for seed in (1, 2):
         images, labels = pathfinder.draw(generator(seed), 1000, size, dashes, distractors)

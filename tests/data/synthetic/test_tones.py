@@ -26,7 +26,7 @@ def test_a_word_has_the_formants_of_its_vowels_in_their_order():
     centres = hertz(np.linspace(0, mel(4000), 42)[1:-1])
     sound = tones.word(np.random.default_rng(0), ("i", "a"), 8000)
     frames = heard(sound)
-    # The upper tone falls from about 2290 hertz to about 1090, by 12% for the voice and a band's width at most.
+    # The upper tone falls from about 2290 Hz to about 1090 Hz. The voice (12%) and the width of a band shift both.
     above = centres > 900
     first, last = (centres[above][frames[n][above].argmax()] for n in (4, -5))
     assert 0.8 < first / 2290 < 1.2

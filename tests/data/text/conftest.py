@@ -1,4 +1,4 @@
-"""Files of texts."""
+"""Fixtures that write files of texts."""
 
 import gzip
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def write(tmp_path):
-    """A function: the path of a file with this content."""
+    """Returns a function that writes a file with the given content and returns its path."""
 
     def write(name, content):
         content = content.encode() if isinstance(content, str) else content

@@ -37,7 +37,7 @@ def test_the_published_dictionary_in_its_split(published):
     assert sizes == {"train": 107_146, "valid": 6_302, "test": 12_604}
     examples = [example for part in parts.values() for example in part]
     assert len({phone for example in examples for target in example.targets for phone in target}) == 39
-    # The rule gives the very split that stands beside the dictionary.
+    # The rule gives exactly the split that is stored next to the dictionary.
     derived = {example.source: part for part, examples in parts.items() for example in examples}
     rows = gzip.decompress((folder / "split.tsv.gz").read_bytes()).decode().splitlines()
     split = dict(row.split("\t") for row in rows)

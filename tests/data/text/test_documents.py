@@ -33,7 +33,7 @@ def test_a_document_joins_different_sentences_up_to_its_length():
     for seed in range(5):
         one, other = documents.written(generator(seed), sentences, [40, 7])
         assert (len(one), len(other)) == (40, 7)
-        # All but the last, which may be cut, are sentences; none stands in both.
+        # All parts but the last, which may be cut, are whole sentences. No sentence is in both documents.
         whole = [*one.split(b" ")[:-1], *other.split(b" ")[:-1]]
         assert set(whole) <= set(sentences)
         assert len(set(whole)) == len(whole)
@@ -57,7 +57,7 @@ def test_too_few_sentences_are_refused():
 
 
 def likelihoods(parts, documents):
-    """Naive Bayes with the words of the training part: the log-likelihood of each document under each class."""
+    """Returns the log-likelihood of each document under each class, by naive Bayes on the words of the train part."""
     counts = {}
     for example in parts["train"]:
         for word in example.source.split():
@@ -85,11 +85,11 @@ def test_long_documents_determine_the_class_and_short_ones_do_not():
         found = np.argmax(likelihoods(parts, [text.decode() for _, text in made]), axis=1)
         right[length] = np.mean(found == [n for n, _ in made])
     assert right[30] < 0.8  # Φ(.3·√3) = .70
-    assert right[1000] > 0.95  # Φ(.3·√85) = .997, for one who knows the shares themselves
+    assert right[1000] > 0.95  # Φ(.3·√85) = .997 if the shares are known exactly
 
 
 def test_word_counts_predict_synthetic_texts_and_pairs():
-    """The floors that experiments/long_range_all.py quotes beside the accuracy of its mechanisms."""
+    """Computes the baselines that experiments/long_range_all.py quotes next to the accuracy of its mechanisms."""
     asked = load_study(Path(__file__).parents[3] / "experiments" / "long_range_all.py").variants()
     text, pairs = tasks = [asked[f"{name}-softmax"].task for name in ("text", "pairs")]
     right = {}
@@ -113,7 +113,7 @@ def test_synthetic_sentences_are_a_function_of_the_seed_and_parts_differ():
 
 
 def test_word_counts_predict_film_reviews(published):
-    """The floor that experiments/long_range.py quotes beside the accuracy of its mechanisms."""
+    """Computes the baseline that experiments/long_range.py quotes next to the accuracy of its mechanisms."""
     published("text_classification")
     parts = sentences.sst2()
     pool = documents.pools(parts)["test"]
@@ -130,7 +130,7 @@ def test_word_counts_predict_film_reviews(published):
 
 
 def test_word_counts_predict_pairs_of_question_documents(published):
-    """Another such floor: both are sorted by naive Bayes, and compared."""
+    """Computes the baseline for pairs. Naive Bayes classifies both documents, and the two classes are compared."""
     published("text_classification")
     problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=1, test_examples=1).load()
     batch = problem.draw(generator(), 1000, "test")

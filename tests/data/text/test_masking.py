@@ -9,7 +9,7 @@ rng = np.random.default_rng(0)
 
 
 def sentences(count, width):
-    """Words of all ids, the unknown among them, of any length up to the width, PAD behind them."""
+    """Returns sentences of words of all ids, with the unknown one, of any length up to the width, padded with PAD."""
     source = rng.integers(3, 204, (count, width)).astype(np.int32)
     return np.where(np.arange(width) < rng.integers(0, width + 1, (count, 1)), source, PAD).astype(np.int32)
 
@@ -40,14 +40,14 @@ def test_three_of_twenty_words_are_selected_80_percent_masked_10_replaced_10_kep
     found = MASKING.hide(source, rng)
     stands = np.take_along_axis(found["hidden"], found["places"], axis=1)
     masked, seen = stands == 204, stands == found["answers"]
-    # 12,000 draws: a standard error of .0037 and .0027; a swap for the same word is one in 200.
+    # 12,000 draws have standard errors of .0037 and .0027. One swap in 200 draws the same word.
     assert abs(masked.mean() - 0.8) < 0.015
     assert abs(seen.mean() - 0.1005) < 0.011
     swapped = stands[~masked & ~seen]
     assert swapped.min() >= 3
     assert swapped.max() < 203
     assert len(set(swapped.tolist())) > 190
-    # Every place alike: 600 of each, to 5 standard errors.
+    # All positions are equally likely: 600 of each, within 5 standard errors.
     assert np.abs(np.bincount(found["places"].ravel(), minlength=20) - 600).max() < 120
 
 

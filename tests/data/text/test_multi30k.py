@@ -9,7 +9,7 @@ from attnlab.data.text import moses, multi30k
 
 
 def words(parts, part):
-    """How many words the sources of a part have, and the targets."""
+    """Returns the number of words in the sources and in the targets of a part."""
     sides = zip(*((source.split(), target.split()) for source, (target,), _ in parts[part]), strict=True)
     return tuple(sum(map(len, side)) for side in sides)
 
@@ -18,7 +18,7 @@ def test_the_published_captions_tokenised(published):
     published("multi30k")
     parts = multi30k.parts("de", "en")
     assert {part: len(examples) for part, examples in parts.items()} == {"train": 29_000, "valid": 1_014, "test": 1_000}
-    # The counts of the data set's own page. 12,103 is also the length of the references behind published BLEU.
+    # The page of the data set gives these counts. 12,103 is also the length of the references of published BLEU scores.
     assert words(parts, "train") == (360_706, 377_534)
     assert words(parts, "valid") == (12_828, 13_308)
     assert words(parts, "test") == (12_103, 12_968)
@@ -45,7 +45,7 @@ def test_the_published_captions_as_they_were_written(published):
     assert {part: len(examples) for part, examples in raw.items()} == {"train": 29_000, "valid": 1_014, "test": 1_000}
     assert all(example.source and example.targets[0] for part in raw.values() for example in part)
     assert raw["test"][0].source.startswith("Ein Mann ")
-    # The same captions in the same order: most of their words are the same, and all of their letters in a row.
+    # The captions are the same and in the same order. Most have the same letters in the same order.
     letters = lambda text: "".join(c for c in text.lower() if "a" <= c <= "z")
     pairs = zip(raw["test"], tokenised["test"], strict=True)
     same = sum(letters(one.targets[0]) == letters(other.targets[0]) for one, other in pairs)
@@ -54,7 +54,7 @@ def test_the_published_captions_as_they_were_written(published):
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_typed_text_is_tokenised_as_published(published, language):
-    """All of it but for slips of the data's own, such as an & escaped twice; what is tokenised stays as it is."""
+    """Only errors in the data differ, for example an & that is escaped twice. Tokenised text stays unchanged."""
     published("multi30k")
     other = {"en": "de", "de": "en"}[language]
     raw, tokenised = (multi30k.parts(language, other, tokenised=kind) for kind in (False, True))

@@ -11,7 +11,7 @@ PAIRS = [Example("ein hund", ("a dog",)), Example("zwei katzen", ("two cats",))]
 
 @pytest.fixture
 def two(write):
-    """A function: the path of two files with these contents."""
+    """Returns a function that writes two files and returns their paths as one field."""
     return lambda source, target: f"{write('a.de', source)},{write('b.en', target)}"
 
 

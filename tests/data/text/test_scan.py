@@ -31,14 +31,14 @@ def test_your_own_file_has_either_form(tmp_path):
     path.write_text("jump twice\tI_JUMP I_JUMP\nIN: run\tOUT: I_RUN\njump twice\tI_JUMP I_JUMP\n")
     found = sorted((example.source, example.targets) for example in scan.read_user_file(str(path)))
     twice = ("jump", "twice"), (("I_JUMP", "I_JUMP"),)
-    # A line that stands twice counts twice, as in SCAN's own files.
+    # A line that occurs twice counts twice, as in SCAN's own files.
     assert found == [twice, twice, (("run",), (("I_RUN",),))]
     path.write_text("jump twice\t\n")
     with pytest.raises(
         DataError, match=r"own.tsv, line 1: expected 'IN: command OUT: actions', .*, got .*; task\.empty=skip"
     ):
         scan.read_user_file(str(path))
-    # The lines of either form that lack a side are left out where their numbers are asked for.
+    # Lines of either form that lack a side are left out if a list is given that collects their numbers.
     path.write_text("jump\t\nIN: run OUT:\nIN: OUT: I_RUN\n\tI_RUN\nIN: run\tOUT: I_RUN\n")
     assert scan.read_user_file(str(path), half := []) == [(("run",), (("I_RUN",),), "")]
     assert half == [1, 2, 3, 4]
@@ -66,7 +66,7 @@ def test_your_own_files_are_all_that_is_read(tmp_path, monkeypatch):
 
 @pytest.fixture
 def serve(monkeypatch, tmp_path):
-    """A function that gives a split these lines."""
+    """Returns a function that makes these lines a published split."""
 
     def write(split, train, test):
         known = []
@@ -88,7 +88,7 @@ def test_a_tenth_is_held_out_and_not_in_training(serve):
     assert [len(parts[part]) for part in ("train", "valid", "test")] == [54, 5, 3]
     sources = {part: Counter(example.source for example in parts[part]) for part in parts}
     assert not sources["train"].keys() & sources["valid"].keys()
-    # The primitive stays where it is learned, as often as it was.
+    # The primitive stays in the training part, as often as before.
     assert sources["train"][("jump",)] == 19
     assert parts == scan.parts("addprim_jump")
 
@@ -103,7 +103,7 @@ def test_an_unknown_split_is_refused_with_the_nearest():
         scan.parts("add_jump")
 
 
-# Lines of train, valid and test; the longest of train's and the shortest of test's actions.
+# The numbers of lines of train, valid and test, the longest actions of train, and the shortest actions of test.
 SIZES = {
     "simple": (15_056, 1_672, 4_182, 48, 1),
     "length": (15_291, 1_699, 3_920, 22, 24),

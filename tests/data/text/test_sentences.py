@@ -16,7 +16,7 @@ def test_the_questions_of_trec(published):
     parts = sentences.trec()
     assert {part: len(examples) for part, examples in parts.items()} == {"train": 4_907, "valid": 545, "test": 500}
     count = lambda *names: Counter(example.targets[0] for name in names for example in parts[name])
-    # Those that Li and Roth counted: the numbers of the files are these classes.
+    # Li and Roth give these counts, which shows that the numbers in the files are these classes.
     assert count("train", "valid") == {"ABBR": 86, "DESC": 1162, "ENTY": 1250, "HUM": 1223, "LOC": 835, "NUM": 896}
     assert count("test") == {"ABBR": 9, "DESC": 138, "ENTY": 94, "HUM": 65, "LOC": 81, "NUM": 113}
     assert parts["train"][0] == Example("How did serfdom develop in and then leave Russia ?", ("DESC",))
@@ -51,7 +51,7 @@ def test_a_class_of_several_words_ends_with_a_tab(write):
     for content in ("good\ta film\nbad a film\n", "good\ta film\n\ta film\n"):
         with pytest.raises(DataError, match=r"own\.txt, line 2: expected a class before a tab"):
             sentences.corpus(write("own.txt", content))
-    # Where the first line has none, a tab is white space like others.
+    # If the first line has no tab, a tab is ordinary white space.
     assert sentences.corpus(write("own.txt", "good a film\nbad a\tfilm\n")).examples[1] == Example("a film", ("bad",))
     for mark in ",;":
         with pytest.raises(

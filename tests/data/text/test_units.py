@@ -14,8 +14,8 @@ from attnlab.data.text.tokenizer import normalize
 from attnlab.data.text.units import UNITS, Bpe, Bytes, Characters, Words
 from attnlab.data.text.vocabulary import BEGIN, END, PAD, RESERVED
 
-# Latin with marks of its own and combining ones, Arabic, Devanagari, Japanese, emoji of one code point and of
-# several, a tab, a no-break space, the mark that others write for a space, and what JSON escapes.
+# Latin with precomposed and combining marks, Arabic, Devanagari, Japanese, emoji of one and of several code points, a
+# tab, a no-break space, the mark that other tokenizers write for a space, and characters that JSON escapes.
 LINES = [
     "der kleine hund läuft .",
     "der große hund , der läuft , bellt &quot; laut &quot; .",
@@ -53,7 +53,7 @@ def test_fitted_text_is_restored(tokenizer):
 @example("▁ der▁hund")
 def test_any_text_of_known_characters_is_restored(tokenizer, text):
     written = normalize(text, getattr(tokenizer.units, "lower", False))
-    # Marks that were seen on one letter may make one with another that was not.
+    # A mark that was seen on one letter may combine with another letter to a character that was not seen.
     if set(written) <= {*SEEN}:
         assert tokenizer.decode(tokenizer.encode(text)) == written
 

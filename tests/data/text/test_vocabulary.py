@@ -79,7 +79,7 @@ def test_a_saved_vocabulary_is_read():
     kept = Vocabulary.of(["añ字"])
     assert kept.to_json() == ["a", "ñ", "字"]
     assert Vocabulary.from_json(kept.to_json()) == kept
-    # The same symbols in another order are other ids.
+    # The same symbols in another order have other ids.
     assert Vocabulary.from_json(kept.to_json()[::-1]) != kept
 
 
