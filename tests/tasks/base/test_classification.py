@@ -8,7 +8,7 @@ from attnlab.tasks.base.classification import ClassificationData
 
 
 class Signs(ClassificationData):
-    """Sorts numbers by their sign, or each of a sequence."""
+    """Classifies a number, or each number of a sequence, by its sign."""
 
     def __init__(self, batches):
         super().__init__(["minus", "plus"])
@@ -28,7 +28,7 @@ class Signs(ClassificationData):
 
 
 def model(source, keep, key=None):
-    """Scores (−x, x) of the sum of what is kept, or of each."""
+    """Returns the scores (−x, x) for the sum x of the kept numbers."""
     x = source if keep is None else jnp.where(keep, source, 0)
     return jnp.stack([-x.sum(), x.sum()])
 
@@ -40,7 +40,7 @@ def each(source, keep, key=None):
 def test_loss_and_accuracy_by_hand():
     batch = {"source": np.array([[1.0], [2.0], [3.0]], np.float32), "label": np.array([1, 0, -1], np.int32)}
     loss, found = Signs([]).loss(model, batch, None)
-    # softplus(−2) for the right one, softplus(4) for the wrong one; the third asks nothing.
+    # The right answer costs softplus(−2) and the wrong one softplus(4). The third example is not scored.
     assert float(loss) == pytest.approx((np.log1p(np.exp(-2)) + np.log1p(np.exp(4))) / 2, rel=1e-6)
     assert float(found["accuracy"]) == 0.5
 

@@ -1,4 +1,4 @@
-"""Of how many questions a primary metric is the share that is right: padding asks none."""
+"""Checks the number of questions of which a primary metric is the share of right answers. Padding does not count."""
 
 import numpy as np
 import pytest

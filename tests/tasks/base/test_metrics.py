@@ -32,7 +32,7 @@ def test_distance_by_hand(a, b, errors):
 
 
 def textbook(a, b):
-    """The recurrence of Wagner and Fischer (1974) as a table."""
+    """Returns the edit distance by the recurrence of Wagner and Fischer (1974), computed as a table."""
     table = np.zeros((len(a) + 1, len(b) + 1), int)
     table[:, 0], table[0] = range(len(a) + 1), range(len(b) + 1)
     for i in range(len(a)):
@@ -69,7 +69,7 @@ def test_strings_are_the_sequences_of_their_characters():
 def test_error_rates_by_hand():
     answers = [("HH", "AH"), ("T", "AH", "M"), ("K",)]
     references = [
-        [("HH", "AH"), ("HH", "EH")],  # right by the first
+        [("HH", "AH"), ("HH", "EH")],  # equals the first
         [("T", "AA", "M", "Z"), ("T", "AA", "M")],  # 1 of 3 by the second, not 2 of 4 by the first
         [("K", "AE", "T")],  # 2 of 3
     ]
@@ -98,7 +98,7 @@ def test_error_rates_are_fast():
     assert time.process_time() - began < 3
 
 
-# Of text.
+# Metrics of text.
 
 REFERENCE = "the cat sat on the mat"
 
@@ -107,11 +107,11 @@ REFERENCE = "the cat sat on the mat"
     ("answer", "expected"),
     [
         (REFERENCE, 1.0),
-        # 6 of 7 words are right, 5 of 6 pairs, 4 of 5, 3 of 4: (3 / 7)^¼, and no penalty for what is longer.
+        # 6 of 7 words match, 5 of 6 pairs, 4 of 5, 3 of 4: (3 / 7)^¼. A longer answer has no penalty.
         (REFERENCE + " today", (3 / 7) ** (1 / 4)),
-        # All there is is right, and one word of six is missing: e^(1 − 6 / 5).
+        # All words match, but one word of six is missing: e^(1 − 6 / 5).
         ("the cat sat on the", math.exp(1 - 6 / 5)),
-        # Clipped: 2 of 7 words; what is nowhere counts ½, ¼, ⅛ (exponential smoothing).
+        # The clipped count is 2 of 7 words. Orders without a match count ½, ¼, ⅛ (exponential smoothing).
         ("the the the the the the the", (2 / 7 * (1 / 2) / 6 * (1 / 4) / 5 * (1 / 8) / 4) ** (1 / 4)),
         ("", 0.0),
     ],
@@ -138,8 +138,8 @@ def test_bleu_of_raw_text_separates_punctuation_and_is_case_sensitive():
 
 
 def test_chrf_by_hand():
-    # "ab" against "abc": of runs of one character 2 of 2 and 2 of 3, of two 1 of 1 and 1 of 2, of three none to
-    # compare. Precision 1, recall 7 / 12, F₂ = 5 · 7/12 / (4 + 7/12).
+    # "ab" against "abc": 2 of 2 and 2 of 3 runs of one character match, and 1 of 1 and 1 of 2 runs of two characters.
+    # Runs of three are not compared. Precision is 1, recall 7 / 12, and F₂ = 5 · 7/12 / (4 + 7/12).
     assert metrics.chrf(["a b"], [["abc"]]) == {"chrf": pytest.approx(7 / 11)}
     assert metrics.chrf(["abc"], [["abc"]]) == {"chrf": pytest.approx(1)}
     assert metrics.chrf(["xyz"], [["abc"]]) == {"chrf": 0.0}
@@ -168,7 +168,7 @@ def test_text_metrics_equal_sacrebleu():
         assert metrics.bleu_tokenised_lower(answers, accepted)["bleu_tokenised_lower"] == lower
         assert metrics.chrf(answers, accepted)["chrf"] == sacrebleu.corpus_chrf(answers, theirs).score / 100
         assert 0.2 < lower < 0.9
-    # More references never hurt here, so that the second and third were read.
+    # More references raise the score here, which shows that the second and third are read.
     assert metrics.bleu(answers, several)["bleu"] > metrics.bleu(answers, [r[:1] for r in several])["bleu"]
 
 
@@ -179,7 +179,7 @@ def test_the_order_of_references_changes_nothing():
 
 
 def test_word_edits_by_hand():
-    # One of 5 words changed; nearer to the second, with one of 3 left out; nothing said of 2.
+    # One of 5 words is changed. One of 3 words of the second, nearer reference is missing. Both words are missing.
     answers = ["a b c d x", "x  z", ""]
     references = [["a b c d e"], ["q r s t", "x y z"], ["a b"]]
     assert metrics.word_edits(answers, references) == {"word_edit_rate": pytest.approx((1 + 1 + 2) / (5 + 3 + 2))}

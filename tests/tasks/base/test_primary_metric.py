@@ -1,4 +1,4 @@
-"""The primary metric of a user's own pairs, chosen from what their references look like."""
+"""Checks that the primary metric of a user's own pairs is chosen from their references."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ DIGITS = [(" ".join(map(str, run)), " ".join(map(str, run[::-1]))) for run in RU
 
 
 def given(pairs):
-    """Parts that all hold these pairs, those of one source as one example."""
+    """Returns parts that all hold these pairs. In valid and test, the pairs of one source are one example."""
     targets = {}
     for source, target in dict.fromkeys(pairs):
         targets.setdefault(source, []).append(target)
@@ -65,7 +65,7 @@ def test_the_primary_metric_is_chosen_from_the_references(pairs, metric, why):
     parts = given(pairs)
     found = primary_metric(parts)
     assert (found.metric.name, found.why) == (metric, why)
-    # Whatever is chosen tells perfect answers from wrong ones.
+    # Every chosen metric distinguishes perfect answers from wrong ones.
     references = [list(example.targets) for example in parts["test"]]
     best = found.measure([accepted[-1] for accepted in references], references)[metric]
     worst = found.measure(["#" for _ in references], references)[metric]
@@ -84,12 +84,12 @@ def test_any_reference_is_right_and_the_rate_is_of_examples():
     parts = given([("rot", "red"), ("rot", "crimson"), ("grün", "green"), ("blau", "blue"), ("weiß", "white")])
     references = [list(example.targets) for example in parts["test"]]
     found = primary_metric(parts).measure(["crimson", "grey", "blue", "rot"], references)
-    # By hand: two of four answers are no reference.
+    # By hand: two of four answers are not among the references.
     assert (found["word_error_rate"], found["exact_match"]) == (0.5, 0.5)
 
 
 def test_bleu_by_characters_by_hand():
-    # Seven characters, of which one differs: 6/7 · 5/6·… matches of runs of one to four, and no brevity penalty.
+    # One of seven characters differs: the precisions of runs of one to four are 6/7, 5/6, …, without a brevity penalty.
     found = primary_metric(given(JAPANESE)).measure(["あいうえおかき"], [["あいうえおかく"]])["bleu_characters"]
     assert found == pytest.approx((6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25)
 
@@ -106,7 +106,7 @@ def test_the_choice_depends_on_the_data_and_not_on_variants(write, units):
 
 @pytest.fixture
 def write(tmp_path):
-    """A function: the fields that name files of these pairs."""
+    """Returns a function that writes files of pairs and returns the fields that name them."""
 
     def write(pairs, **parts):
         fields = {}
@@ -160,7 +160,7 @@ def test_a_source_with_several_targets_is_one_example_of_the_test_and_separate_p
     rows = [("rot", "red"), ("grün", "green"), ("rot", "crimson"), ("rot", "red"), ("grün", "green")]
     problem = Parallel(**write(rows, train=[*rows, ("weiß", "white")]), buckets=1).load()
     (batch,) = problem.eval_batches("test")
-    # Lines that are alike as a whole stay; the three of "rot" are one.
+    # Repeated lines with one target remain separate examples. The three lines of "rot" become one example.
     assert len(batch["source"]) == 3
     assert len(problem.buckets.rows[0]) == 6
     assert problem.metric.name == "word_error_rate"
@@ -181,5 +181,5 @@ def test_repeated_sources_are_reported_for_merged_examples(write):
     test = [("rot", "ruby"), ("rot", "scarlet"), ("lila", "purple")]
     problem = Parallel(**write(rows, valid=other, test=test)).load()
     assert "test: 1 of 2 examples is also in train" in problem.notes
-    # What answers the source in train is no reference of the test.
+    # The targets of the same source in train are not references of the test example.
     assert problem._parts["test"][0].targets == ("ruby", "scarlet")

@@ -15,7 +15,7 @@ class Signs:
 
 
 class Signed(GeneratedData):
-    """One number an example, and whether it is above zero."""
+    """Examples of one number, labelled by whether it is above zero."""
 
     def __init__(self, task, positions=1):
         super().__init__(task, ("below", "above"), Classes(Frames(1, positions), 2), positions)

@@ -32,7 +32,7 @@ LINES = {
 
 @pytest.mark.parametrize("name", [*PAIRS, *LINES])
 def test_the_loss_is_the_cross_entropy_of_the_logits(name, monkeypatch):
-    # A few rows at a time.
+    # The loss is computed for a few rows at a time.
     monkeypatch.setattr(entropy, "AT_ONCE", 64)
     if name in PAIRS:
         problem, config = Reverse(symbols=5, train_longest=6, longest=6).load(), PAIRS[name]
@@ -51,7 +51,7 @@ def test_the_loss_is_the_cross_entropy_of_the_logits(name, monkeypatch):
 
     loss = lambda model: problem.loss(model, batch, None)
     (ours, metrics), slopes = jax.jit(nnx.value_and_grad(loss, has_aux=True))(model)
-    plainly, _ = jax.jit(lambda model: loss(lambda *inputs, key: model(*inputs, key)))(model)  # one of logits alone
+    plainly, _ = jax.jit(lambda model: loss(lambda *inputs, key: model(*inputs, key)))(model)  # from logits alone
     np.testing.assert_allclose(plainly, ours, rtol=1e-5)
     (theirs, accuracy), plain = jax.jit(nnx.value_and_grad(expected, has_aux=True))(model)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)

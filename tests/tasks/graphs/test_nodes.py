@@ -14,7 +14,7 @@ PROBLEM = TASK.load()
 
 
 class Oracle:
-    """Who knows every class, with two nats between it and each other one; its penalty is a tenth."""
+    """A model that knows every class. The logit of that class is two above the others, and the penalty is 0.1."""
 
     def __init__(self, right=True):
         self.right = right

@@ -11,7 +11,7 @@ LABEL = np.array([2, 0, 0, 1, 1, -1])
 
 
 def drawn(count: int, word=(0, 1), label=LABEL, classes=CLASSES) -> np.ndarray:
-    """The picture of `count` strings alike, each of two words in five frames and one of padding."""
+    """Returns the picture of `count` equal strings, each of two words in five frames and one frame of padding."""
     source = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
     keep = np.arange(6) < 5
     one = {"source": source, "keep": keep, "label": LABEL, "piece": PIECE}
@@ -22,7 +22,7 @@ def drawn(count: int, word=(0, 1), label=LABEL, classes=CLASSES) -> np.ndarray:
 
 
 def coloured(picture: np.ndarray, colour: str) -> int:
-    """How many of its points have that very colour."""
+    """Returns the number of pixels that have exactly this colour."""
     wanted = [int(colour[n : n + 2], 16) for n in (1, 3, 5)]
     return int((picture == wanted).all(axis=-1).sum())
 
@@ -32,7 +32,7 @@ def test_wrong_words_and_wrong_frames_are_red():
     assert coloured(right, "#d55e00") == 0
     assert coloured(right, "#009e73") > 1000
     assert coloured(word, "#d55e00") > 10
-    # A fifth of the line under the frames.
+    # A wrong frame colours a fifth of the line under the frames.
     assert 0.2 < coloured(frame, "#d55e00") / (coloured(right, "#009e73") - coloured(frame, "#009e73")) < 1.2
 
 

@@ -25,7 +25,7 @@ def sound(frequency: float, seconds: float) -> np.ndarray:
 
 
 def made(count: int) -> list[Recording]:
-    """Low and high tones in turn, each of another length."""
+    """Returns recordings of low and high tones in turn, each of a different length."""
     pitch = {"low": 300, "high": 2500}
     names = [WORDS[(n + 1) % 2] for n in range(count)]
     return [Recording(sound(pitch[name], 0.08 + 0.01 * n), name, f"{name} {n}") for n, name in enumerate(names)]
@@ -40,8 +40,8 @@ def problem():
 
 
 def ear(source, keep, key=None):
-    """A model that hears: low, high or nothing, by the band that is loudest beyond its mean."""
-    # Measured from their means, both tones are silent at the floor.
+    """A model that predicts low, high or silence from the band that is loudest above its mean."""
+    # If both bands are below their means, neither tone is present.
     low, high = source[:, 1], source[:, 6]
     silent = jnp.maximum(low, high) < 0
     return jnp.stack(
@@ -57,7 +57,7 @@ def test_every_frame_has_the_class_of_its_recording(problem):
         assert source.dtype == np.float32
         assert source.shape[:2] == keep.shape == label.shape == piece.shape
         assert source.shape[1] <= problem.shape.source.length
-        # Padding is behind the string, and says nothing.
+        # Padding follows the string and has no label.
         assert (np.diff(keep.astype(int), axis=1) <= 0).all()
         for values, none in ((source, 0), (label, -1), (piece, -1)):
             assert (values[~keep] == none).all()
@@ -106,7 +106,7 @@ def test_one_wrong_word_of_one_string_counts_once(problem):
     examined = problem.eval_batches("test", 4)
     answers = [jax.tree.map(np.array, problem.answer(ear, batch)) for batch in examined]
     answers[0]["word"][0, 1] ^= 1
-    answers[0]["label"][0] = 2  # and nothing heard at all where nobody says where words stand
+    answers[0]["label"][0] = 2  # and without word positions only silence is recognised
     told = problem.score("test", answers, 4)
     assert told["accuracy"] == pytest.approx(11 / 12)
     assert told["exact_match"] == pytest.approx(3 / 4)
@@ -114,7 +114,7 @@ def test_one_wrong_word_of_one_string_counts_once(problem):
 
 
 def told(batch):
-    """The answer that is right, as far as the batch has words."""
+    """Returns the right answer, as far as the batch has words."""
     pieces = [
         [batch["label"][row][batch["piece"][row] == n][:1] for n in range(3)] for row in range(len(batch["label"]))
     ]
@@ -136,7 +136,7 @@ def test_a_long_evaluation_has_several_shapes_and_equal_scores(problem, monkeypa
     assert several.score("test", answers) == right
     answers[-1]["word"][0, 2] ^= 1
     assert several.score("test", answers)["accuracy"] == pytest.approx(20 / 21)
-    # Of few there is one shape, in their order.
+    # A small limit gives one batch, in the order of the strings.
     (first,) = several.eval_batches("test", 2)
     for row in range(2):
         recording = PARTS["test"][problem._strings["test"].pieces[row, 0]]
@@ -152,7 +152,7 @@ def test_a_gap_shorter_than_a_frame_is_refused():
 
 def test_a_word_is_classified_by_all_its_frames():
     problem = SpeechData(Tones(bands=8), PARTS)
-    # Two frames are a little for one word, one is much for the other; padding would say the first.
+    # Two frames slightly favour the first word, one frame strongly favours the second. Padding would favour the first.
     chances = jnp.log(jnp.array([[[0.6, 0.4], [0.6, 0.4], [0.1, 0.9], [1.0, 1e-9]]]))
     batch = {
         "source": chances, "keep": np.array([[True, True, True, False]]),
@@ -164,7 +164,7 @@ def test_a_word_is_classified_by_all_its_frames():
     odds = (0.4 * 0.4 * 0.9 / (0.6 * 0.6 * 0.1)) ** (1 / 3)
     assert float(answer["probability"][0, 0]) == pytest.approx(odds / (1 + odds), rel=1e-5)
     assert problem.format_answer(answer) == f"low ({odds / (1 + odds):.1%})"
-    # The loss is asked of every frame, and of no padding.
+    # The loss covers every frame and no padding.
     loss, told = problem.loss(lambda source, keep, key: source, batch, None)
     assert float(loss) == pytest.approx(-np.log(0.4 * 0.4 * 0.9) / 3, rel=1e-5)
     assert float(told["frame_accuracy"]) == pytest.approx(1 / 3)
@@ -174,7 +174,7 @@ def test_runs_of_frames_become_words():
     assert collapse([0] * 5 + [2] * 3 + [0] * 5) == [0]
     assert collapse([0] * 5 + [2] * 5 + [0] * 5) == [0, 2, 0]
     assert collapse([0, 1] * 9) == []
-    # Silence is for a while, and none of the words.
+    # Only silence of several frames separates words, and silence is not a word.
     assert collapse([2] * 5 + [9] * 3 + [2] * 5 + [9] * 2 + [2] * 5 + [9] * 7, gap=9) == [2, 2]
 
 
@@ -222,7 +222,7 @@ def test_a_wide_window_equals_full_attention_and_a_narrow_one_is_local(problem):
         jax.jit(network(mechanism, problem)) for mechanism in (Softmax(), Local(T, T, block=8), Local(3, 3, block=8))
     )
     np.testing.assert_allclose(wide(source, keep), full(source, keep), atol=2e-5)
-    # Two layers of a window of five frames reach four frames to either side, and not one further.
+    # Two layers with a window of five frames reach exactly four frames to either side.
     other = narrow(source.at[12].add(1), keep) != narrow(source, keep)
     assert np.flatnonzero(other.any(axis=1)).tolist() == list(range(8, 17))
     assert np.abs(narrow(source, keep) - full(source, keep)).max() > 1e-3

@@ -15,7 +15,7 @@ def test_user_folders_of_recordings(tmp_path):
     problem = Sounds(**folders, bands=8).load()
     assert problem.classes == ("high", "low")
     assert len(problem.notes) == 6
-    # What has another name and the same sound, here made anew.
+    # Files with other names but the same sound are reported.
     pairs = (("valid", "train"), ("test", "train"), ("test", "valid"))
     assert problem.notes[3:] == tuple(f"{part}: 2 of 4 examples are also in {other}" for part, other in pairs)
     assert problem.notes[0] == f"{tmp_path}/train: 2 recordings are resampled to 8,000 Hz (2 from 16,000 Hz)"
@@ -49,7 +49,7 @@ def test_digits_of_the_official_split(published):
     test = problem.eval_batches("test")
     assert sum(batch["keep"].any(axis=1).sum() for batch in test) == 300
     assert np.concatenate([batch["label"].max(axis=1) for batch in test]).max() == 9
-    # Measured from the mean of training, in its deviations, digits never heard lie about there too.
+    # The mean and deviation of the training part also approximately normalize the test digits.
     frames = np.concatenate([batch["source"][batch["keep"]] for batch in test])
     assert np.abs(frames.mean(axis=0)).max() < 0.3
     np.testing.assert_allclose(frames.std(axis=0), 1, atol=0.2)

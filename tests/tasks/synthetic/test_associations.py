@@ -16,12 +16,12 @@ def problem(request):
 
 
 def told(keys, values):
-    """What a sequence tells, pair after pair: later values overwrite."""
+    """Returns the associations of a sequence. Later values overwrite earlier ones."""
     return dict(zip(np.asarray(keys).tolist(), np.asarray(values).tolist(), strict=True))
 
 
 def oracle(keys, values, queries, key=None):
-    """A model that reads: the one-hot of the last value of each query."""
+    """A model that returns the one-hot vector of the last value of each query."""
     last = keys.shape[0] - 1 - jnp.argmax((keys[None, :] == queries[:, None])[:, ::-1], axis=1)
     return jnp.eye(7)[values[last]]
 
@@ -71,7 +71,7 @@ def test_with_length_values_are_overwritten_and_keys_queried_as_often_as_they_oc
                       zip(batch["keys"], batch["values"], batch["queries"], strict=True)])  # fmt: skip
     assert 0.2 < np.mean(first != batch["answers"][:, 0]) < 0.8
     counts = np.mean([np.sum(keys == q) for keys, (q,) in zip(batch["keys"], batch["queries"], strict=True)])
-    # By place, not by key: 1 + 13/7 times where keys are even, not 14/7.
+    # Queries are drawn by position, not by key. For uniform keys, a queried key occurs 1 + 13/7 times, not 14/7 times.
     assert abs(counts - (1 + 13 / 7)) < 0.1
 
 

@@ -14,7 +14,7 @@ def problem():
 
 
 def oracle(tokens, keep, key=None):
-    """A model that reads: at the n-th marker, the n-th token that is neither noise nor a marker."""
+    """A model that predicts, at the n-th marker, the n-th token that is neither noise nor a marker."""
     data = tokens[jnp.argsort(tokens < 2, stable=True)]
     return jnp.eye(7)[data[jnp.maximum(0, jnp.arange(len(tokens)) - (len(tokens) - 5))]]
 

@@ -78,5 +78,5 @@ def test_unknown_language_names_the_nearest():
 def test_thirty_thousand_dates_are_written_in_two_seconds():
     began = time.process_time()
     Dates(train_examples=30_000, valid_examples=2_000, test_examples=2_000).load()
-    # Twice that, for a machine that is busy or slow.
+    # The limit is twice that time, for a machine that is busy or slow.
     assert time.process_time() - began < 4

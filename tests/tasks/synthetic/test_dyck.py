@@ -16,7 +16,7 @@ def problem():
 
 
 def last_opened(tokens, keep, key=None):
-    """A model that closes what opened last, be it closed or not, and is sure of it."""
+    """A model that is certain that the bracket opened last is closed next, even if it is closed already."""
     places = np.arange(len(tokens))
     opened = jnp.where((tokens < 3)[None] & (places[None] <= places[:, None]), places[None], -1).max(axis=1)
     return 9 * jnp.eye(6)[3 + tokens[opened]]

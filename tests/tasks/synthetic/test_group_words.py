@@ -11,7 +11,7 @@ SMALL = {"length": 8, "tested": (8, 20), "valid_examples": 10, "test_examples": 
 
 
 def adder(n):
-    """A model that sums what it reads modulo n."""
+    """Returns a model that sums its inputs modulo n."""
     return lambda tokens, keep, key=None: jnp.eye(n)[jnp.cumsum(tokens) % n]
 
 

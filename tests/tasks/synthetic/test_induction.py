@@ -15,7 +15,7 @@ def problem():
 
 
 def oracle(tokens, keep, key=None):
-    """A model that reads: after the last token, what followed it the first time."""
+    """A model that predicts the token that follows the first occurrence of the last token."""
     first = jnp.argmax(tokens == tokens[-1])
     return jnp.eye(16)[jnp.full(tokens.shape, tokens[first + 1])]
 
@@ -52,7 +52,7 @@ def test_the_test_is_at_every_length_and_validation_at_that_of_training(problem)
     for part in ("valid", "test"):
         answers = [problem.answer(oracle, batch) for batch in problem.eval_batches(part)]
         assert set(problem.score(part, answers).values()) == {1.0}
-    # Of each length its own answers are scored.
+    # Each length is scored from its own answers.
     mine = [problem.answer(oracle, batch) for batch in problem.eval_batches("test")]
     mine[2:4] = [{"tokens": np.full((128, 5), 99)}] * 2
     assert problem.score("test", mine) == {

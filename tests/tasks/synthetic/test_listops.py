@@ -66,7 +66,7 @@ def test_prompt_is_an_expression(problem):
     batch = problem.encode_prompt("[MAX 2 9 [MIN 4 7 ] 0 ]")
     assert batch["source"].shape == (1, 24)
     assert problem.tokens(batch)["source"] == ["[MAX", "2", "9", "[MIN", "4", "7", "]", "0", "]"]
-    # A model that answers the third word.
+    # This model always answers with the third word.
     third = lambda source, keep, key=None: 9.0 * jnp.eye(10)[source[2] - 1]
     assert problem.format_answer(problem.answer(third, batch)).startswith("9 (99.")
     for text, words in (

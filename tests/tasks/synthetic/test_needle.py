@@ -23,7 +23,7 @@ def texts(problem, batch):
 
 
 def oracle(problem):
-    """A model that reads: what followed the last two tokens, "k3 is", the first time."""
+    """Returns a model that predicts what follows the first occurrence of the last two tokens, for example "k3 is"."""
 
     def model(tokens, keep, key=None):
         found = (tokens[:-1] == tokens[-2]) & (tokens[1:] == tokens[-1])
@@ -42,7 +42,7 @@ def test_a_text_hides_its_needles_whole_and_ends_in_a_question(problem):
         assert len(found) == task.needles
         assert found[question.removesuffix(" is")] == problem.words[answers[-1]]
         assert scored.nonzero()[0].tolist() == [task.length - 1]
-        # Each needle stands between whole sentences, but for the last one, which is cut.
+        # Each needle is between whole sentences. Only the last sentence may be cut.
         assert before[0].endswith(". ")
         assert all(f". {text}"[: match.start() + 2].endswith(". ") for match in SENTENCE.finditer(text))
 
@@ -76,7 +76,7 @@ def test_accuracy_by_length_and_by_depth(problem):
     assert set(scores) == names | {f"{name}.{length}" for name in names for length in task.tested}
     assert set(scores.values()) == {1.0}
     assert problem.counted("test") == task.test_examples * len(task.tested)
-    # Wrong at the second depth of the first length.
+    # These answers are wrong at the second depth of the first length.
     wrong = [{"tokens": np.array(answer["tokens"])} for answer in answers]
     wrong[0]["tokens"][1 :: task.depths] = 0
     second, count = f"accuracy_at_depth.{depths[1]}", min(128, task.test_examples)

@@ -17,7 +17,7 @@ def problem(request):
 
 
 def oracle(tokens, keep, key=None):
-    """A model that reads: at every place, what followed the same token the first time."""
+    """A model that predicts, at every position, the token after the first occurrence of the same token."""
     first = jnp.argmax(tokens[None, :] == tokens[:, None], axis=1)
     return jnp.eye(21)[jnp.roll(tokens, -1)[first]]
 
@@ -81,14 +81,14 @@ def test_accuracy_by_distance():
     problem = Recall(
         vocabulary=4, pairs=3, queries=2, length=12, valid_examples=2, test_examples=2, by_distance=True
     ).load()
-    # Keys k0 and k1 are 1 and 2, values 3 and 4; key 1 is told at 0 and 4, key 2 at 2.
+    # Tokens 1 and 2 are the keys k0 and k1, and 3 and 4 are the values. Token 1 has its value at 0 and 4, token 2 at 2.
     tokens = np.array([[1, 3, 2, 4, 1, 3, 1, 2, 0, 0, 0, 0], [1, 3, 2, 4, 1, 3, 0, 0, 0, 2, 0, 1]], np.int32)
     scored = np.zeros((2, 12), bool)
     scored[[0, 0, 1, 1], [6, 7, 9, 11]] = True
     problem._parts["test"] = {"tokens": tokens, "scored": scored, "answers": np.where(tokens == 1, 3, 4)}
     said = problem._parts["test"]["answers"].copy()
     said[1, 9] = 0
-    # Distances 2, 5, 7 and 7.
+    # The distances are 2, 5, 7 and 7.
     assert problem.score("test", [{"tokens": said}]) == {
         "accuracy": 0.75, "accuracy.2": 1.0, "accuracy.4": pytest.approx(2 / 3),
     }  # fmt: skip
@@ -97,7 +97,7 @@ def test_accuracy_by_distance():
 
 
 def test_values_do_not_follow_from_keys_alone(problem):
-    """A dictionary a sequence: over sequences each key has every value about equally often."""
+    """Every sequence has its own dictionary. Over sequences, each key has every value about equally often."""
     tokens = problem.batch(0, 0, 2000)["tokens"]
     first = tokens[tokens[:, 0] == 1][:, 1]
     shares = np.bincount(first - 1 - half(problem), minlength=half(problem)) / len(first)

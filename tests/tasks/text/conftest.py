@@ -6,7 +6,7 @@ from tests.tasks.text.copying import copies, problem
 
 @pytest.fixture(scope="module")
 def copying():
-    """Words to be copied, of the letters a to d."""
+    """Returns the problem of copying words of the letters a to d."""
     random = np.random.default_rng(0)
     words = ["".join(random.choice(list("abcd"), random.integers(1, 14))) for _ in range(700)]
     valid = copies(*words[:300:2], group="even") + copies(*words[1:300:2], group="odd")

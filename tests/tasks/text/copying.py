@@ -21,7 +21,7 @@ def copies(*words, group=""):
 
 @jax.tree_util.register_pytree_node_class
 class Copier:
-    """A model that knows: it says the source's symbols in order, then END. `scale` is its one parameter."""
+    """A model that predicts the symbols of the source in order, then END. `scale` is its only parameter."""
 
     def __init__(self, scale=30.0, vocabulary=7):
         self.scale, self.vocabulary = scale, vocabulary
@@ -47,7 +47,7 @@ class Copier:
 
 
 class Seen:
-    """A model with uniform scores that keeps what it was shown."""
+    """A model with uniform scores that records its inputs."""
 
     def __init__(self, vocabulary):
         self.vocabulary, self.shown = vocabulary, {}

@@ -20,7 +20,7 @@ def pairs():
 
 
 def texts(batch):
-    """The documents of a batch as bytes, [N] or [N 2]."""
+    """Returns the documents of a batch as bytes, [N] or [N 2]."""
     source, keep = batch["source"].reshape(-1, 60), batch["keep"].reshape(-1, 60)
     found = [bytes((ids[kept] - 1).astype(np.uint8)) for ids, kept in zip(source, keep, strict=True)]
     return found if batch["source"].ndim == 2 else list(zip(found[::2], found[1::2], strict=True))
@@ -49,7 +49,7 @@ def test_half_of_the_pairs_have_one_class_and_half_have_two(pairs):
     pools = pairs._pools["train"]
     of = lambda text: [name for name, pool in pools.items() if any(one.startswith(text[:16]) for one in pool)]
     for (one, other), same in list(zip(texts(batch), batch["label"], strict=True))[:60]:
-        # A beginning of sixteen bytes may stand in both classes.
+        # The first sixteen bytes may occur in both classes.
         assert same or not set(of(one)) & set(of(other)) or len(of(one)) + len(of(other)) > 2
         assert not same or set(of(one)) & set(of(other))
         assert one[:16] != other[:16]
@@ -119,7 +119,7 @@ def test_no_sentence_is_in_two_parts(tmp_path):
 
 
 def own(folder, **lines):
-    """A task of one's own files of `lines`, by part."""
+    """Writes a file of `lines` for each part, and returns a task that reads these files."""
     for part, each in lines.items():
         (folder / part).write_text("\n".join(each))
     return Documents(text="own", **{part: str(folder / part) for part in lines}, **SMALL)
@@ -135,7 +135,7 @@ def test_changed_line_changes_the_fingerprint(tmp_path):
     before = task.load()
     assert before.fingerprint == task.load().fingerprint
     for part, each in lines.items():
-        # Of hundreds of sentences one, whichever documents are drawn at first.
+        # Changes one of hundreds of sentences, whichever documents are drawn first.
         for n in range(0, len(each), 19):
             changed = [*each[:n], each[n] + "!", *each[n + 1 :]]
             assert own(tmp_path, **lines | {part: changed}).load().fingerprint != before.fingerprint
@@ -164,7 +164,7 @@ def test_question_documents_use_the_classes_with_enough_sentences(published):
     published("text_classification")
     problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=5, test_examples=20).load()
     assert sorted(problem._pools["test"]) == ["DESC", "ENTY", "HUM", "LOC", "NUM"]
-    # 86 to train and to validate with, and nine of the test.
+    # There are 86 for training and validation, and nine for the test.
     assert "95 sentences of the class ABBR are left out, because they are too few for documents" in problem.notes
 
 
@@ -216,7 +216,7 @@ def test_documents_share_no_sentence_even_if_a_file_repeats_it(tmp_path):
     for batch in problem.eval_batches("test"):
         source = batch["source"].reshape(-1, 2, width)
         for one, other in source:
-            # All but the last of a document are whole.
+            # All sentences of a document but the last are whole.
             words = [set(bytes((ids[ids > 0] - 1).astype(np.uint8)).split(b" ")[:-1]) for ids in (one, other)]
             shared += bool(words[0] & words[1])
     assert shared == 0

@@ -1,4 +1,4 @@
-"""Lines of your own files with one empty side, in every task that reads lines of two sides."""
+"""Checks lines of your own files with one empty side, in every task that reads lines of two sides."""
 
 from dataclasses import replace
 
@@ -10,9 +10,9 @@ from attnlab.tasks import CMUdict, Documents, Parallel, Scan, Sentences, Sigmorp
 from attnlab.tasks.text.pair_task import PairTask
 from attnlab.tasks.text.sentences import SentenceTask
 
-WORDS = ["ab1", "cd1", "ef1", "gh1", "ij1", "kl1"]  # 1: a letter of the part, so that no line is in two
+WORDS = ["ab1", "cd1", "ef1", "gh1", "ij1", "kl1"]  # 1 stands for a letter of the part, so that no line is in two
 SENTENCES = [f"{'up' if n % 2 else 'down'}\t{word} {word}" for n, word in enumerate(WORDS)]
-# Of each task the lines, and one that has one empty side.
+# The lines of each task, and one line with an empty side.
 LINES = {
     "parallel": (Parallel(), [f"{word}\t{word[::-1]}" for word in WORDS], "xy\t"),
     "sigmorphon": (Sigmorphon(), [f"{word}\t{' '.join(word)}" for word in WORDS], "\tx y"),

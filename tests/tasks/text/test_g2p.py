@@ -10,7 +10,7 @@ DICTIONARY = "hello HH AH0 L OW1\nhello(2) HH EH0 L OW1\nhole HH OW1 L\n"
 
 @pytest.fixture
 def own(tmp_path):
-    """Fields that name three small files of one's own, in the dictionary's format."""
+    """Writes three small files in the format of the dictionary, and returns the fields that name them."""
     paths = {part: tmp_path / f"{part}.dict" for part in ("train", "valid", "test")}
     for path in paths.values():
         path.write_text(DICTIONARY, encoding="utf-8")
@@ -21,7 +21,7 @@ def test_user_files_need_no_published_files(monkeypatch, own, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "nowhere"))
     problem = CMUdict(**own).load()
     assert problem.target.vocabulary.symbols == ("AH", "EH", "HH", "L", "OW")
-    assert sum(len(rows) for rows in problem.buckets.rows) == 3  # each pronunciation is taught
+    assert sum(len(rows) for rows in problem.buckets.rows) == 3  # each pronunciation is in training
     assert (problem.metric.name, problem.metric.higher) == ("word_error_rate", False)
 
 
@@ -55,7 +55,7 @@ def test_the_published_dictionary(published):
     problem = CMUdict().load()
     assert problem.shape.source_vocabulary == 3 + 29
     assert problem.shape.target_vocabulary == 3 + 39
-    # The longest word has 28 letters; with END, and padded, 32.
+    # The longest word has 28 letters. With END and padding it has 32 symbols.
     assert (problem.shape.source_length, problem.shape.target_length) == (32, 32)
     assert sum(len(rows) for rows in problem.buckets.rows) == 114_626
     assert problem.buckets.padding < 0.25
@@ -80,7 +80,7 @@ def test_the_published_languages(published, language):
     published("sigmorphon2020_g2p")
     problem = Sigmorphon(language).load()
     answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
-    # A phone that training lacks cannot be said: a word in 450 at most.
+    # A phone that does not occur in training cannot be predicted. This concerns at most one word in 450.
     assert problem.score("test", answers)["word_error_rate"] <= 1 / 450 + 1e-9
     assert problem.buckets.padding < 0.4
 
@@ -96,7 +96,7 @@ def test_user_files_for_a_part_of_a_published_language(published, tmp_path):
 
 
 def copies(path):
-    """The file and two copies, as the fields of a task."""
+    """Copies the file for each part, and returns the fields of a task that name the copies."""
     names = {part: path.with_name(part) for part in ("train", "valid", "test")}
     for name in names.values():
         name.write_bytes(path.read_bytes())

@@ -1,4 +1,4 @@
-"""The marks of sources: what a model reads, what a person is shown, and what older runs were trained with."""
+"""Checks the marks of sources: what a model reads, what a user sees, and what older runs were trained with."""
 
 import json
 
@@ -25,7 +25,7 @@ from attnlab.tasks.text.scan import Scan
 from attnlab.tasks.text.transduction import PairData
 from attnlab.tasks.text.translation import Multi30k, Parallel
 
-# The ids of the word "ab" (a is 3, b is 4) as a model reads it, padded to 4; and the same as it is shown.
+# The ids of the word "ab" (a is 3, b is 4) as a model reads it, padded to 4, and its symbols as a user sees them.
 READ = {
     "end": ([3, 4, 2, 0], ["a", "b", "∎"]),
     "begin": ([1, 3, 4, 0], ["⊢", "a", "b"]),
@@ -37,7 +37,7 @@ TINY = {"width": 8, "heads": 2, "layers": 1}
 
 
 def copying(*words, **how):
-    """The problem of copying words; every part holds all of them."""
+    """Returns the problem of copying words. Every part holds all of them."""
     examples = [Example(word, (word,)) for word in words]
     parts = dict.fromkeys(("train", "valid", "test"), examples)
     return PairData(parts, (Characters(), Characters()), exact_match, (EXACT_MATCH,), 1, **how)
@@ -70,7 +70,7 @@ def test_sources_of_every_task_end_with_the_end_mark(task, tmp_path, published):
 
 
 def written(folder, line):
-    """Fields that name three small files, one line in each."""
+    """Writes three files with one line each, and returns the fields that name them."""
     for part in ("train", "valid", "test"):
         (folder / part).write_text(line)
     return {part: str(folder / part) for part in ("train", "valid", "test")}
@@ -88,7 +88,7 @@ def test_every_pair_task_has_the_field():
         copying("ab", source_marks="ned")
 
 
-# A word of 4, 3, 3, 2 letters fills four columns with its marks; a letter more takes eight.
+# A word of 4, 3, 3 or 2 letters fills four columns with its marks. One more letter takes eight columns.
 @pytest.mark.parametrize(("marks", "letters"), [("none", 4), ("end", 3), ("begin", 3), ("both", 2)])
 @pytest.mark.parametrize("model", [Transformer(**TINY, position=POSITIONS["learned"]), Seq2Seq(width=8)])
 def test_the_length_includes_source_marks(marks, letters, model):
@@ -107,7 +107,7 @@ def test_the_length_includes_source_marks(marks, letters, model):
 
 @pytest.mark.parametrize(("marks", "same"), [("none", True), ("end", False)])
 def test_without_positions_only_a_mark_distinguishes_a_repeated_word(marks, same):
-    """Softmax averages: over "ab" and "abab" alike without a mark; END is a third of the one, a fifth of the other."""
+    """Without a mark, softmax averages "ab" and "abab" alike. END is a third of the one and a fifth of the other."""
     problem = copying("ab", "abab", source_marks=marks)
     config = Transformer(**TINY, position=POSITIONS["none"])
 
@@ -126,7 +126,7 @@ def test_a_vocabulary_records_the_source_marks():
         found = PairInterface.restored(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
         assert found.source_marks == marks
         assert found.encode_prompt("ab")["source"].tolist() == [READ[marks][0]]
-    # An older vocabulary does not say: its sources had no marks.
+    # An older vocabulary does not record marks, because its sources had none.
     older = {name: value for name, value in copying("ab").vocabulary.items() if name != "source_marks"}
     assert PairInterface.restored(older, "vocabulary.json", source_marks="end").encode_prompt("ab")[
         "source"

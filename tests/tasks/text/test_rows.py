@@ -1,4 +1,4 @@
-"""Examples and the answers to them as text: a row an example, in the order of the examination, without its padding."""
+"""Checks examples and answers as text: one row per example, in the order of the evaluation, without padding."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ from attnlab.tasks.text.transduction import PairData
 
 
 def truth(problem):
-    """The right answers of a problem whose batches hold them, as a model would give them."""
+    """Returns the right answers of a problem whose batches hold them, in the form in which a model gives them."""
     found = []
     for batch in problem.eval_batches("test"):
         label = np.maximum(batch["label"], 0)
@@ -144,7 +144,7 @@ def test_associations_have_a_row_for_each_queried_key():
     assert len(rows) == sum(batch["scored"].sum() for batch in problem.eval_batches("test"))
     for row in rows:
         *pairs, query = row.input.split()
-        # A key's last value counts.
+        # The last value of a key counts.
         assert dict(pair.split(":") for pair in pairs)[query.rstrip("?")] == row.expected == row.answer
 
 
@@ -158,7 +158,7 @@ def test_a_string_of_sounds_is_named_by_its_recordings_in_their_order():
     rows = problem.rows("test", answers)
     assert len(rows) == 120
     for row in rows:
-        # A tone is called by its word and a number.
+        # The name of a tone is its word and a number.
         assert [name.split()[0] for name in row.input.split(" + ")] == row.expected.split() == row.answer.split()
 
 

@@ -1,4 +1,4 @@
-"""Sentences into classes, after hidden words were filled in."""
+"""Checks the classification of sentences after pretraining on hidden words."""
 
 import json
 import math
@@ -27,7 +27,7 @@ PARTS = {"train": TRAIN, "valid": [Example("the fine unseen end", ("good",))], "
 
 
 class Knowing:
-    """A model that is as sure of class 1, and of word 5 at any place, as `sure` says."""
+    """A model that gives the logit `sure` to class 1, and to word 5 at any position. All other logits are zero."""
 
     def __init__(self, vocabulary, sure=0.0):
         self.vocabulary, self.sure = vocabulary, sure
@@ -45,7 +45,7 @@ def made(**fields):
 
 def test_rare_and_unseen_words_are_unknown():
     problem = made()
-    # and, dull, fine, long, short, the, was, a: those that occur twice; then the unknown and the mask.
+    # The words that occur twice: a, and, dull, fine, long, short, the, was. The unknown word and the mask follow.
     assert problem.tokenizer.vocabulary.symbols == ("a", "and", "dull", "fine", "long", "short", "the", "was")
     assert problem.shape == Classes(Tokens(13, 8), 2)
     assert problem.classes == ("bad", "good")
@@ -69,7 +69,7 @@ def test_other_units_have_no_unknown_symbols(units):
     problem = FinetuningData(PARTS, units, masked=10)
     for batch in problem.eval_batches("test"):
         assert (batch["source"] < problem.unknown).all()
-    # A "Z" never was seen; bytes and merged pairs know no unknown.
+    # "Z" never occurs in training. Bytes and BPE have no unknown symbols.
     ask = problem.encode_prompt("the Z")["source"][0]
     assert (problem.unknown in ask) == isinstance(units, Characters)
 
@@ -96,7 +96,7 @@ def test_masked_words_differ_by_epoch_and_seed():
     asked = lambda batch: sorted(tuple(row) for row in batch["answers"])
     assert len({str(asked(whole(0, step))) for step in range(12)}) > 9
     assert len({str(asked(whole(seed, 0))) for seed in range(12)}) > 9
-    # In an examination they stay.
+    # In evaluation, the masked words stay the same.
     first, again = problem.eval_batches("test"), problem.eval_batches("test")
     assert all((first[0][name] == again[0][name]).all() for name in first[0])
 
@@ -118,13 +118,13 @@ def test_losses_and_scores():
     answer = jax.jit(lambda sure, batch: problem.answer(Knowing(13, sure), batch))
     for step, choices in ((0, 13), (10, 2)):
         assert math.isclose(loss(0.0, problem.batch(0, step, 4))[0], math.log(choices), rel_tol=1e-6)
-    # All three of the test are bad, the first class.
+    # All three test sentences belong to the first class, "bad".
     (whole,) = problem.eval_batches("test")
     even, sure = ([answer(how, whole)] for how in (0.0, 50.0))
     assert problem.score("test", even) == pytest.approx({"accuracy": 1.0, "masked_nats": math.log(13)}, rel=1e-6)
     assert problem.score("test", sure)["accuracy"] == 0
     assert problem.format_answer({name: x[:1] for name, x in sure[0].items()}) == "good (100.0%)"
-    # Five is "dull": an answer of it costs nothing, any other 50 nats.
+    # Id 5 is "dull". It costs nothing where it is the right word, and any other right word costs 50 nats.
     batch = {"hidden": np.full((1, 4), 3), "keep": np.ones((1, 4), bool), "places": np.array([[0, 1, 0]]),
              "answers": np.array([[5, 6, PAD]])}  # fmt: skip
     nats, told = loss(50.0, batch)

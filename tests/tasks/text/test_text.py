@@ -1,4 +1,4 @@
-"""Going on with a text: blocks, likelihoods, and what comes after a beginning."""
+"""Checks language modelling: blocks, likelihoods, and continuations of a prompt."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def problem():
 
 
 class Cycle:
-    """A model that knows what follows: after id n comes n + 1, in a circle; the surer the larger `sure`."""
+    """A model that predicts id n + 1 after id n, in a circle. Its confidence grows with `sure`."""
 
     def __init__(self, size, sure=40.0):
         self.size, self.sure = size, sure
@@ -61,7 +61,7 @@ def test_shape_and_blocks(problem):
 
 
 def test_evaluation_scores_every_symbol_but_the_first(problem):
-    # The comma was never seen in training, and is left out.
+    # The comma does not occur in training and is left out.
     (batch,) = problem.eval_batches("valid")
     assert problem.tokenizer.decode(batch["tokens"][batch["scored"]]) == "to be or not to be"
     assert problem.tokenizer.decode(batch["answers"][batch["scored"]]) == "o be or not to bee"
@@ -101,7 +101,7 @@ def test_longer_blocks_are_scored_by_position():
     problem = LanguageModelData(PARTS, Characters(), 4, 12)
     assert problem.shape.length == 12
     assert problem.batch(0, 0, 3)["tokens"].shape == (3, 4)
-    # Twenty symbols: a block of twelve and one of eight, which ends early. What costs n at place n:
+    # Twenty symbols make a block of twelve and one of eight, which ends early. Position n costs n.
     cost = np.arange(1.0, 13)
     answers = [
         {"nats": np.where(batch["scored"], cost, 0), "right": np.where(batch["scored"], 1, 0)}
@@ -145,7 +145,7 @@ def test_nats_are_per_character_for_all_units(units):
     answers = answered(problem, even, "test")
     scored = sum(int(batch["scored"].sum()) for batch in problem.eval_batches("test"))
     found = problem.score("test", answers)["nats_per_character"]
-    # The first symbol is given, so that up to one word of the text is not foretold.
+    # The first symbol is given, so that up to one word of the text is not predicted.
     characters = scored * math.log(problem.shape.vocabulary) / found
     assert len(parts["test"].rstrip()) - 4.1 <= characters <= len(parts["test"])
 
@@ -160,7 +160,7 @@ def test_all_units_count_the_same_characters_in_any_normal_form(form):
         answers = [{"nats": 1.0 * batch["scored"], "right": batch["scored"]} for batch in batches]
         scored = sum(int(batch["scored"].sum()) for batch in batches)
         characters = scored / problem.score("test", answers)["nats_per_character"]
-        # The first symbol is given; with pairs merged, that may be a word.
+        # The first symbol is given. With BPE, it may be a word.
         assert 400 - 10 <= characters < 400
         np.testing.assert_array_equal(
             problem.encode_prompt(text)["source"], problem.encode_prompt("한국어 naïve " * 40)["source"]
@@ -197,7 +197,7 @@ def test_unknown_symbols_are_reported_and_excluded_from_the_loss(units, lost, wh
 
 
 def test_words_are_scored_in_nats_per_word():
-    """Words leave out those they do not know, and foretell no white space."""
+    """Units of words leave out unknown words and do not predict white space."""
     parts = {part: "the cat sat on the mat. " * 9 for part in PARTS}
     assert LanguageModelData(parts, Words(), 4, 8).metric.name == "nats_per_word"
     assert LanguageModelData(parts, Bpe(size=40), 4).metric.name == "nats_per_character"
@@ -221,12 +221,12 @@ def test_split_character_counts_once(length):
     scored = np.concatenate([batch["scored"] for batch in batches])
     found = problem.score("test", [{"nats": 1.0 * batch["scored"], "right": batch["scored"]} for batch in batches])
     assert scored.sum() / found["nats_per_character"] == pytest.approx(len(text))
-    # Half of the places have about half of the characters, however they are cut.
+    # Half of the positions hold about half of the characters, wherever characters are split.
     half = scored[:, :length].sum() / found[f"nats_per_character.1-{length}"]
     rest = scored[:, length:].sum() / found[f"nats_per_character.{length + 1}-{2 * length}"]
     assert half + rest == pytest.approx(len(text))
     assert abs(half / len(text) - 0.5) < 0.11
-    # So have blocks one by one all of them together.
+    # The characters of single blocks add up to those of the text.
     assert sum(
         problem._amount(row[kept])
         for batch in batches
@@ -255,14 +255,14 @@ def test_prompt_is_continued():
         tokens = answer("bcd", decoder)["tokens"]
         assert tokens.shape == (1, 1, 10)
         assert problem.format_answer({"tokens": tokens[:, 0]}) == "efgabcdefg"
-    # Of a long beginning the end is read.
+    # Only the end of a long prompt is read.
     assert problem.format_answer({"tokens": answer("abcdefgabcdefgab", Greedy())["tokens"][:, 0]}) == "cdefgab"
     assert isinstance(problem.decoder, Sample)
 
 
 def test_reserved_symbols_are_never_sampled():
     problem = LanguageModelData(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
-    # Of five symbols that are as likely three are marks.
+    # Three of the five equally likely symbols are marks.
     drawn = problem.answers(Cycle(problem.shape.vocabulary, 0.0), problem.encode_prompt("ab"), Sample(best=4), KEYS)
     assert (drawn["tokens"] >= 3).all()
     assert len(problem.format_answer({"tokens": drawn["tokens"][:, 0]})) == drawn["tokens"].shape[2]
@@ -277,7 +277,7 @@ def test_continuation_agrees_with_scores():
     said = answer(model, prompt[:, -4:]).tolist()
     whole = [*prompt[0, -4:].tolist(), *said]
     scores = jax.jit(lambda model, tokens: model(tokens, tokens >= 0))(model, jnp.array(whole[:-1]))
-    # Marks are never written.
+    # Marks are never generated.
     assert whole[4:] == (3 + jnp.argmax(scores[3:, 3:], axis=1)).tolist()
 
 

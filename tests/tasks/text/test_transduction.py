@@ -90,12 +90,12 @@ def test_unseen_symbols_are_left_out_in_evaluation():
     skipping = problem({"train": train, "valid": more, "test": other})
     (batch,) = skipping.eval_batches("test")
     assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
-    # And what it cannot say, it cannot get right.
+    # An answer cannot equal a target with a symbol that does not occur in training.
     assert skipping.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 0.0}
     read = "have source symbols that do not occur in training and are left out"
     asked = "have target symbols that do not occur in training"
     assert skipping.notes == tuple(f"{part}: 1 of 1 examples {words}" for part in PARTS[1:] for words in (read, asked))
-    # Of one side alone no more is told than of that.
+    # If one side alone has such symbols, only that side is reported.
     strange = problem({"train": train, "valid": [Example("ab", ("ax",))], "test": train})
     assert strange.notes[0] == f"valid: 1 of 1 examples {asked}"
     assert not any(read in note for note in strange.notes)

@@ -1,4 +1,4 @@
-"""Losses and scores of sequence-to-sequence data."""
+"""Checks losses and scores of sequence-to-sequence data."""
 
 import math
 
@@ -19,7 +19,7 @@ def test_loss_of_uniform_scores_is_the_logarithm_of_the_vocabulary(copying):
     loss, metrics = copying.loss(Copier(0.0), batch, None)
     assert loss == pytest.approx(math.log(7), rel=1e-6)
     assert loss.dtype == jnp.float32
-    assert metrics["token_accuracy"] == 0  # argmax of equals is PAD
+    assert metrics["token_accuracy"] == 0  # the argmax of equal scores is PAD
 
 
 def test_loss_by_hand():
@@ -28,7 +28,7 @@ def test_loss_by_hand():
     batch = {"source": np.array([[3, 4, 0, 0]]), "target": np.array([[3, 4, END, 0]])}
 
     def model(source, target, source_keep, target_keep, key=None):
-        # Scores of PAD, BEGIN, END, a, b; right, wrong, uniform, and nonsense where nothing is asked.
+        # Scores of PAD, BEGIN, END, a, b. The rows are right, wrong, uniform, and nonsense at an unscored position.
         return jnp.array([[0, 0, 0, 2.0, 0], [0, 0, 0, 2.0, 0], [0, 0, 0, 0, 0], [jnp.inf, 9, 9, 9, 9]])
 
     loss, metrics = tiny.loss(model, batch, None)
@@ -42,7 +42,7 @@ def test_loss_is_the_mean_over_tokens_and_padding_changes_nothing(copying):
     wide = {name: np.pad(x, ((0, 0), (0, 5))) for name, x in batch.items()}
     empty = {name: np.concatenate([x, np.zeros_like(x)]) for name, x in batch.items()}
 
-    # Scores depend on the token given, so that rows differ.
+    # Scores depend on the given token, so that rows differ.
     def model(source, target, source_keep, target_keep, key=None):
         return 3.0 * jax.nn.one_hot(target, 7)
 
@@ -88,7 +88,7 @@ def test_loss_is_traceable_and_has_gradients(copying):
 
     eager, grown = value(Copier(1.0), batch), jax.grad(value)(Copier(1.0), batch)
     assert jax.jit(value)(Copier(1.0), batch) == pytest.approx(float(eager), rel=1e-6)
-    assert grown.scale < 0  # the surer, the better
+    assert grown.scale < 0  # a larger scale lowers the loss
 
 
 def test_a_perfect_model_is_always_right(copying):
@@ -101,7 +101,7 @@ def test_a_perfect_model_is_always_right(copying):
 def test_scores_by_hand(copying):
     batches = copying.eval_batches("valid")
     answers = [{"tokens": batch["target"].copy()} for batch in batches]
-    answers[0]["tokens"][:30] = END  # thirty of the 150 even ones say nothing
+    answers[0]["tokens"][:30] = END  # thirty of the 150 even examples have an empty answer
     scores = copying.score("valid", answers)
     assert scores["exact_match"] == pytest.approx(270 / 300)
     assert scores["exact_match.even"] == pytest.approx(120 / 150)
@@ -176,7 +176,7 @@ def test_reference_likelihoods_equal_teacher_forcing():
     (batch,) = asked.eval_batches("valid")
     for scale in (0.0, 3.0):
         answer = asked.answer(Copier(scale), batch)
-        # A symbol's: of seven, the right one at that height.
+        # The cost of a symbol: of seven logits, the right one is `scale` and the others are zero.
         cost = np.log(np.exp(scale) + 6) - scale
         np.testing.assert_allclose(answer["nats"], [5 * cost, 3 * cost], rtol=1e-5)
         assert asked.score("valid", [answer])["perplexity"] == pytest.approx(np.exp(cost))

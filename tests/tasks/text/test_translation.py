@@ -18,7 +18,7 @@ PAIRS = [
 
 @pytest.fixture
 def own(tmp_path):
-    """Fields that name three small files of one's own."""
+    """Writes three small files, and returns the fields that name them."""
     files = {part: tmp_path / f"{part}.tsv" for part in ("train", "valid", "test")}
     for path in files.values():
         path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(PAIRS).encode())
@@ -146,7 +146,7 @@ def test_published_captions(published):
     assert (problem.metric.name, problem.metric.higher) == ("bleu_tokenised_lower", True)
     answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
     scores = problem.score("test", answers)
-    # What training never saw cannot be said: hardly anything.
+    # Only very few words do not occur in training and cannot be predicted.
     assert scores["bleu_tokenised_lower"] > 0.999
     assert {name for name in scores if "." in name} == {
         f"bleu_tokenised_lower.{length} words" for length in ("0-10", "11-15", "16-20", "21+")

@@ -8,7 +8,7 @@ NOWHERE = np.zeros((0, 4))
 
 
 def box(x, width=10.0):
-    """A box of height 10 that begins at x: of two of width 10, s apart, the IoU is (10 − s) / (10 + s)."""
+    """Returns a box of height 10 that begins at x. Two boxes of width 10 at distance s have IoU (10 − s) / (10 + s)."""
     return [x, 0.0, x + width, 10.0]
 
 
@@ -36,30 +36,31 @@ def test_exact_boxes_score_one_at_every_threshold():
 
 
 def test_wrong_between_right_by_hand():
-    """Right, wrong, right of two: precision 1 up to recall 1/2, then 2/3. 51 recalls of 1, and 50 of 2/3."""
+    """Two true boxes; right, wrong, right. The precision is 1 at the 51 recalls up to 1/2, then 2/3 at 50 recalls."""
     seen = found(box(0), box(500), box(100), scores=[0.9, 0.8, 0.7])
     np.testing.assert_allclose(ap(seen, truth(box(0), box(100))), (51 + 50 * 2 / 3) / 101)
 
 
 def test_wrong_before_right_by_hand():
-    """Wrong, right, right of three: the best precision at or beyond recalls 1/3 and 2/3 is 2/3, beyond it none."""
+    """Three true boxes; wrong, right, right. The best precision at or beyond recalls 1/3 and 2/3 is 2/3, then zero."""
     seen = found(box(500), box(0), box(100), scores=[0.9, 0.8, 0.7])
     np.testing.assert_allclose(ap(seen, truth(box(0), box(100), box(200))), 67 * (2 / 3) / 101)
 
 
 def test_a_true_box_is_matched_once():
-    """The second box lies on it as well, and is wrong; at recall 1 precision was 1 already."""
+    """A second box on the same true box is wrong. It lowers no precision if recall 1 is reached before it."""
     seen = found(box(0), box(1), box(100), scores=[0.9, 0.8, 0.7])
     np.testing.assert_allclose(ap(seen, truth(box(0), box(100))), (51 + 50 * 2 / 3) / 101)
     np.testing.assert_allclose(ap(found(box(0), box(1), scores=[0.9, 0.8]), truth(box(0))), 1)
 
 
 def test_the_highest_score_is_matched_first_with_the_largest_overlap():
-    # 1 apart 9/11, 3 apart 7/13: the first takes the second truth, which leaves the second box the first, 1/3.
+    # The IoU is 9/11 at distance 1, and 7/13 at distance 3. The first box takes the second truth. This leaves the first
+    # truth to the second box, with an IoU of 1/3.
     overlaps = np.array([[7 / 13, 9 / 11], [1 / 3, 0.9]])
     np.testing.assert_array_equal(matched(overlaps, HALF), [[True, False]])
     np.testing.assert_array_equal(matched(overlaps[::-1], HALF), [[True, True]])
-    # A higher threshold leaves the better truth to whom it suits.
+    # A higher threshold leaves the second truth to the second box, which fits it.
     np.testing.assert_array_equal(matched(overlaps, np.array([0.3, 0.85])), [[True, True], [False, True]])
 
 
@@ -68,15 +69,15 @@ def test_of_equal_overlaps_the_last_is_matched():
 
 
 def test_thresholds_are_reached_or_not():
-    """2 apart the IoU is 8/12: of .5, .55, .6, .65 it is right, from .7 on wrong."""
+    """At distance 2 the IoU is 8/12. The box is right at thresholds .5, .55, .6 and .65, and wrong from .7 on."""
     value = ap(found(box(2), scores=[0.5]), truth(box(0)), THRESHOLDS)
     np.testing.assert_array_equal(value[:, 0], [1] * 4 + [0] * 6)
-    # Half of it exactly is enough.
+    # An IoU of exactly 1/2 reaches the threshold of 1/2.
     assert ap(found(box(0, width=5), scores=[0.5]), truth(box(0))) == 1
 
 
 def test_thresholds_apply_to_relative_boxes():
-    """Boxes of whole pixels, 10 − s wide and 10 of them high inside one of 10: IoU 1 − s / 10, in float32 too."""
+    """A box of (10 − s) × 10 pixels inside one of 10 × 10 pixels has an IoU of 1 − s / 10, also in float32."""
     for s in range(1, 6):
         for left in range(600):
             there, seen = box(left), box(left, width=10 - s)
@@ -88,7 +89,7 @@ def test_thresholds_apply_to_relative_boxes():
 
 
 def test_scores_are_ordered_over_all_images():
-    """Wrong in the second image with the best score of all: wrong, right of one."""
+    """A wrong box in the second image has the highest score. The order is wrong, right, with one true box."""
     seen = [found(box(0), scores=[0.5]), found(box(0), scores=[0.9])]
     np.testing.assert_allclose(average_precision(seen, [truth(box(0)), truth()], 1, HALF), 0.5)
 
@@ -120,7 +121,7 @@ def test_nan_boxes_are_wrong():
 def test_average_precision_falls_without_a_correct_box():
     random = np.random.default_rng(0)
     there = truth(*(box(20 * n) for n in range(6)))
-    # 3 apart the IoU is 7/13: all of the first six are right.
+    # At distance 3 the IoU is 7/13, so all of the first six boxes are right.
     seen = found(
         *(box(20 * n + random.uniform(-3, 3)) for n in range(6)), *[box(500)] * 4, scores=random.uniform(size=10)
     )
@@ -131,7 +132,10 @@ def test_average_precision_falls_without_a_correct_box():
 
 
 def test_it_equals_the_published_evaluator():
-    """AP, and AP at .5 and .75, by pycocotools 2.0.11, of 108 boxes for 72 in 6 images, a third of them doubles."""
+    """AP, and AP at .5 and .75, equal those of pycocotools 2.0.11 for 72 true boxes in 6 images.
+
+    A third of the 108 predicted boxes are duplicates.
+    """
     random, seen, there = np.random.Generator(np.random.PCG64(0)), [], []
     for _ in range(6):
         first = random.integers(0, 500, (12, 2))

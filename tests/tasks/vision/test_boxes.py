@@ -9,12 +9,12 @@ from hypothesis.extra.numpy import arrays
 from attnlab.tasks.vision import boxes
 from attnlab.tasks.vision.boxes import area, centred, corners, giou, iou
 
-# Sides of a sixteenth at least, all numbers exact in binary: what is equal comes out equal.
+# Sides are at least 1/16. All numbers are exact in binary, so that equal values compare equal.
 SIDES = st.integers(0, 16).map(lambda n: n / 16)
 
 
 def drawn(count):
-    """Boxes of some area in a frame of 2 by 2."""
+    """Returns a strategy for boxes with an area above zero in a frame of 2 by 2."""
     place = arrays(np.float64, (count, 2), elements=SIDES)
     size = arrays(np.float64, (count, 2), elements=st.integers(1, 16).map(lambda n: n / 16))
     return st.tuples(place, size).map(lambda pair: np.concatenate([pair[0], pair[0] + pair[1]], axis=1))
@@ -28,9 +28,9 @@ def test_areas_and_overlaps_by_hand(kind):
     )
     assert type(iou(a, b)) is type(a)
     np.testing.assert_allclose(area(b), [4, 4, 2, 4, 1])
-    # 1 of 4 + 4 − 1; the same; half; side by side; apart.
+    # The boxes overlap by 1 of 4 + 4 − 1, are equal, overlap by half, touch, and are separate.
     np.testing.assert_allclose(iou(a, b), [[1 / 7, 1, 1 / 2, 0, 0]], rtol=1e-6)
-    # Hulls of 9, 4, 4, 8, 16: 1/7 − 2/9; 1; 1/2; 0 − 0; 0 − 11/16.
+    # The hulls have areas 9, 4, 4, 8, 16, which gives 1/7 − 2/9, 1, 1/2, 0 − 0 and 0 − 11/16.
     np.testing.assert_allclose(giou(a, b), [[1 / 7 - 2 / 9, 1, 1 / 2, 0, -11 / 16]], rtol=1e-5)
 
 
@@ -50,7 +50,7 @@ def test_properties_of_random_boxes(a, b):
     np.testing.assert_array_equal(over, iou(b, a).T)
     np.testing.assert_array_equal(general, giou(b, a).T)
     np.testing.assert_array_equal(np.diag(giou(a, a)), 1)
-    # In any unit, whatever it is of each side.
+    # The values do not depend on the unit of each side.
     stretch = np.array([64.0, 0.5, 64.0, 0.5])
     np.testing.assert_allclose(iou(a * stretch, b * stretch), over, rtol=1e-12)
     np.testing.assert_allclose(giou(a * stretch, b * stretch), general, rtol=1e-12)

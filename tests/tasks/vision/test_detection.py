@@ -9,7 +9,7 @@ from tests.data.images.test_scenes import HEAD, jpeg
 
 
 def written(folder, *rows, images=("a", "b")):
-    """A folder of images with a table, as the name of a part."""
+    """Writes a folder of images with a table, and returns its name for the field of a part."""
     folder.mkdir()
     for name in images:
         (folder / f"{name}.jpg").write_bytes(jpeg())

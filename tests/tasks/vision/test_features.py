@@ -19,7 +19,7 @@ def test_classifier_learns_and_features_have_unit_variance(features):
     assert found.min() >= 0
     assert found.var(axis=0).mean() == pytest.approx(1, rel=1e-4)
     np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
-    # By chance 10 in 100 are right.
+    # Chance is an accuracy of 10 in 100.
     assert np.mean(chances.argmax(axis=1) == TRAIN.labels) > 0.5
 
 

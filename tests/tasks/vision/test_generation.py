@@ -23,7 +23,7 @@ def problem():
 
 
 class Two(NamedTuple):
-    """A generator of even grey, sigmoid(a · z), and a discriminator b · mean(x) + c."""
+    """A generator of uniform grey, sigmoid(a · z), and a discriminator b₀ · mean(x) + b₁."""
 
     a: Any
     b: Any
@@ -76,7 +76,7 @@ def test_each_player_has_the_gradient_of_its_own_loss(problem):
 
 
 def test_hinge_losses_by_hand(problem):
-    """White is scored 1.8 and black −1.2; what is made of zeros is grey, .3."""
+    """White has the score 1.8 and black −1.2. The image generated from zeros is grey and has the score 0.3."""
     batch = {"source": np.stack([np.full((12, 12, 1), n, np.uint8) for n in (255, 0)]), "latent": np.zeros((2, 3))}
     loss, found = problem.loss(MODEL, batch, None)
     assert float(found["d_loss"]) == pytest.approx((0 + 2.2) / 2 + 1.3)
@@ -114,7 +114,7 @@ def test_eval_batches_are_fixed_and_fill_rows_not_scored(problem):
     assert first["source"].shape == (250, 12, 12, 1)
     np.testing.assert_array_equal(problem.eval_batches("valid", 80)[0]["latent"], first["latent"][:80])
     assert not np.array_equal(problem.eval_batches("test")[0]["latent"], first["latent"][:80])
-    # Of seven asked for, seven are looked at: what stands behind them does not count.
+    # With a limit of seven, seven images are scored. Later images do not count.
     (batch,) = problem.eval_batches("valid", 7)
     answer = problem.answer(MODEL, batch)
     assert answer["image"].shape == (7, 12, 12, 1)
@@ -148,13 +148,13 @@ def test_pictures_of_generated_and_nearest_real_images(problem):
 def test_the_nearest_training_image_of_a_training_image_is_itself(monkeypatch):
     problem, shown = TASK.load(), []
     monkeypatch.setattr("attnlab.plotting.grid", lambda images, titles: shown.append((images, titles)) or PNG)
-    # More are looked at for the distance than are compared here, and the places of the two differ.
+    # More images are used for the distance than are compared here, and the two selections differ.
     monkeypatch.setattr(generation, "NEIGHBOURS", 70)
     images = _spread(_spread(problem.parts["train"].images, TASK.samples), 70)
     problem.pictures({}, {"image": images / np.float32(255)})
     (_, (nearest, distances)) = shown
     apart = [np.abs(one.astype(int) - other).sum() for one, other in zip(images, nearest, strict=True)]
-    assert np.mean(np.equal(apart, 0)) > 0.95  # one that the classifier takes for another may be as near
+    assert np.mean(np.equal(apart, 0)) > 0.95  # an image that the classifier confuses with another may be as near
     assert all(float(distance) < 0.1 for distance in distances)
 
 

@@ -10,7 +10,7 @@ rng = np.random.default_rng(0)
 
 
 def test_frechet_of_normal_numbers_is_known():
-    """In one dimension (μ_a − μ_b)² + (σ_a − σ_b)²."""
+    """In one dimension, the distance is (μ_a − μ_b)² + (σ_a − σ_b)²."""
     a = rng.standard_normal((500, 1))
     a = (a - a.mean()) / a.std(ddof=1)
     assert frechet(3 + 2 * a, 5 * a) == pytest.approx(9 + 9)
@@ -24,7 +24,7 @@ def test_frechet_equals_its_formula():
     expected = np.sum((a.mean(0) - b.mean(0)) ** 2) + np.trace(np.cov(a.T) + np.cov(b.T) - 2 * root)
     assert frechet(a, b) == pytest.approx(expected, rel=1e-6)
     assert frechet(b, a) == pytest.approx(expected, rel=1e-6)
-    # Features that are always alike leave no covariance to take a root of.
+    # Constant features have a covariance of zero.
     assert frechet(np.zeros((3, 5)), np.ones((4, 5))) == pytest.approx(5)
 
 
@@ -49,8 +49,10 @@ def test_kernel_of_many_examples_is_equal_with_bounded_memory():
 
 
 def test_kernel_has_no_bias():
-    """Of two samples of one distribution it is 0 in the mean, however few they are; with each example beside itself it
-    would be 2 (16 − 2.5) / 5."""
+    """For two samples of one distribution, the mean is 0 at any sample size.
+
+    If pairs of an example with itself counted, it would be 2 (16 − 2.5) / 5.
+    """
     found = [kernel(*rng.standard_normal((2, 5, 2))) for _ in range(400)]
     assert abs(np.mean(found)) < 4 * np.std(found) / 20 < 2 * (16 - 2.5) / 5 / 4
 

@@ -16,7 +16,7 @@ def test_figures_need_no_files():
     assert problem.fingerprint == task.load().fingerprint != Figures(40, 10, 20, 12, seed=1).load().fingerprint
     sources = [problem.eval_batches(part)[0]["source"] for part in ("valid", "test")]
     assert [len(source) for source in sources] == [10, 20]
-    # Each part is drawn anew.
+    # Each part is drawn separately.
     assert not any((image == sources[1]).all(axis=(1, 2, 3)).any() for image in sources[0])
 
 
@@ -49,7 +49,7 @@ def test_a_limit_samples_all_classes_of_a_sorted_folder(tmp_path):
         assert set(few[0][0]["label"].tolist()) == set(range(10))
         np.testing.assert_array_equal(few[0][0]["source"], few[1][0]["source"])
         assert problem.score(part, few[0], 100) == {"accuracy": 1.0}
-        # All come in the order of the file.
+        # Without a limit, all examples come in the order of the file.
         whole = np.concatenate([batch["label"] for batch in problem.eval_batches(part)])
         np.testing.assert_array_equal(whole[:2000], problem.parts[part].labels)
 
@@ -85,7 +85,7 @@ def test_pictures_in_folders_of_classes(tmp_path):
     problem = Images(train=str(tmp_path), held=0.2, share=0.5, shift=1, flip=True).load()
     assert problem.shape == Classes(Image(4, 5, 1), 2)
     assert problem.classes == ("cat", "dog")
-    # Four images of a class are held out for the test, and then a fifth of the others for the validation.
+    # Four images of each class are held out for the test, and then a fifth of the others for validation.
     counts = {part: np.bincount(held.labels).tolist() for part, held in problem.parts.items()}
     assert counts == {"train": [13, 13], "valid": [3, 3], "test": [4, 4]}
     assert problem.batch(0, 0, 12)["source"].shape == (12, 4, 5, 1)
@@ -172,7 +172,7 @@ def test_fashion_mnist(published):
         part: sum((batch["label"] >= 0).sum() for batch in problem.eval_batches(part)) for part in ("valid", "test")
     }
     assert counts == {"valid": 3000, "test": 10_000}
-    # An epoch of 57 images of each class.
+    # An epoch has 57 images of each class.
     labels = np.concatenate([problem.batch(0, step, 57)["label"] for step in range(10)])
     assert np.bincount(labels).tolist() == [57] * 10
     assert problem.notes == ()

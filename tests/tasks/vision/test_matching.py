@@ -25,7 +25,7 @@ def drawn(seed=0, true=M):
 
 
 def price(scores, boxes, labels, truth):
-    """−p(class) + 5 ‖b − b̂‖₁ − 2 GIoU, pair by pair [Q M]."""
+    """Returns −p(class) + 5 ‖b − b̂‖₁ − 2 GIoU, pair by pair [Q M]."""
     chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     apart = abs(boxes[:, None] - truth[None]).sum(axis=2)
     return 5 * apart - chances[:, labels] - 2 * giou(corners(boxes), corners(truth))
@@ -50,12 +50,12 @@ def test_an_example_without_boxes_has_only_no_object_targets():
     found = COSTS(scores, boxes, *none)
     np.testing.assert_allclose(found.nats, -NOTHING * np.asarray(jax.nn.log_softmax(scores)[:, -1]).sum(), rtol=1e-6)
     np.testing.assert_allclose([found.weight, found.l1, found.giou, found.count], [Q * NOTHING, 0, 0, 0], rtol=1e-6)
-    # A batch of nothing but such costs no box, and is no quotient by zero.
+    # In a batch of such examples alone, boxes cost zero, and nothing is divided by zero.
     assert float(found.mean()["l1"]) == 0
 
 
 def test_loss_by_hand():
-    """Query 1 has the box, query 0 one that is 0.1 to the right: 0.2 wide, the intersection is half, the union 3/2."""
+    """Query 0 predicts the true box, 0.1 too far right. Boxes are 0.2 wide: the intersection is 1/2, the union 3/2."""
     scores = np.log(np.float32([[0.2, 0.2, 0.6], [0.5, 0.25, 0.25]]))
     boxes = np.float32([[0.4, 0.5, 0.2, 0.2], [0.9, 0.9, 0.2, 0.2]])
     labels, truth = np.int32([0, -1]), np.float32([[0.3, 0.5, 0.2, 0.2], [0, 0, 0, 0]])
@@ -69,7 +69,7 @@ def test_loss_by_hand():
 
 
 def test_losses_are_normalised_over_the_batch():
-    """Two examples with one box and with three weigh by their boxes."""
+    """Two examples, with one box and with three boxes, are weighted by their numbers of boxes."""
     both = [COSTS(*drawn(seed, true)) for seed, true in ((0, 1), (1, 3))]
     together = Costs(*map(sum, zip(*both, strict=True))).mean()
     np.testing.assert_allclose(together["l1"], (both[0].l1 + both[1].l1) / 4, rtol=1e-6)

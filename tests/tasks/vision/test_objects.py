@@ -27,14 +27,14 @@ def problem():
 
 
 def model(image, key=None):
-    """Of two layers: what it answers grows with the brightness of the image."""
+    """A model of two layers, whose answers grow with the brightness of the image."""
     bright = jnp.mean(image)
     scores, boxes = (np.random.default_rng(n).uniform(0.2, 0.8, (2, Q, 4)).astype(np.float32) for n in (0, 1))
     return scores * (1 + bright), boxes * (0.9 + 0.1 * jnp.tanh(bright))
 
 
 def perfect(problem, part, limit=None):
-    """The truth as answers; what is not there scores nothing."""
+    """Returns the true boxes as answers. Padding has the score zero."""
     return [
         {"boxes": corners(batch["boxes"]), "label": np.maximum(batch["label"], 0), "score": (batch["label"] >= 0) * 1.0}
         for batch in problem.eval_batches(part, limit)

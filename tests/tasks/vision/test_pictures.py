@@ -14,7 +14,7 @@ CLASSES = ("dark", "dim", "bright")
 
 
 def part(count, seed=0):
-    """Images whose brightness tells the class."""
+    """Returns images whose brightness determines their class."""
     labels = np.arange(count, dtype=np.int32) % 3
     noise = np.random.default_rng(seed).integers(40, size=(count, *SIZE))
     return Labelled((noise + 80 * labels[:, None, None, None]).astype(np.uint8), labels)
@@ -25,7 +25,7 @@ def made(share=1.0, change=Augmentation(), train=30):
 
 
 def bright(source, keep, key=None):
-    """A model that sorts by what it is given: normalised, the three classes lie about at −1.2, 0 and 1.2."""
+    """A model that classifies by mean brightness. After normalization, the classes are at about −1.2, 0 and 1.2."""
     return -((source.mean() - jnp.array([-1.2, 0.0, 1.2])) ** 2)
 
 
