@@ -1,7 +1,7 @@
 """Source marks: does an encoder-decoder answer better when its sources begin or end with a mark?
 
-Claim: on reverse a mark helps a Transformer with rotary positions much, and one with sinusoidal or no positions little or
-not at all. On the other five tasks few differences are significant. The study decides the default of
+Claim: on reverse a mark helps a Transformer with rotary positions much, and one with sinusoidal or no positions little
+or not at all. On the other five tasks few differences are significant. The study decides the default of
 `task.source_marks`, which is "end" as in fairseq, JoeyNMT and tensor2tensor.
 Command: ATTNLAB_DATA=... attnlab run experiments/source_marks.py --out runs/hun --workers 2
          ATTNLAB_DATA=... attnlab run experiments/source_marks.py task.language=bul --out runs/bul --workers 2
@@ -25,8 +25,8 @@ likewise: rotary 44.5% (39.8-49.2), 42.5 (39.6-45.4), 39.8 (37.2-42.5), 40.4 (38
 (25.1-27.7), 25.7 (24.4-27.1); no position 87.2 to 87.9; GRU 20.1 (18.5-21.7), 19.4 (18.0-20.9), 18.8 (16.8-20.8), 19.3
 (17.7-21.0). No difference is significant. Dates written exactly, likewise: rotary 98.5% (97.7-99.3), 98.2 (96.9-99.6),
 98.1 (96.4-99.9), 98.5 (97.3-99.7); sinusoidal 79.6 (72.5-86.6), 81.3 (76.8-85.9), 76.2 (68.4-83.9), 78.2 (69.5-86.9);
-no position 10.6 to 11.0; GRU 100.0 with each. No difference is significant. Actions of SCAN (the split "simple") exactly
-right, likewise: rotary 77.1% (73.0-81.3), 76.6 (75.5-77.7), 77.4 (75.2-79.6), 76.1 (72.4-79.9); sinusoidal 63.1
+no position 10.6 to 11.0; GRU 100.0 with each. No difference is significant. SCAN (the split "simple") exactly right,
+likewise: rotary 77.1% (73.0-81.3), 76.6 (75.5-77.7), 77.4 (75.2-79.6), 76.1 (72.4-79.9); sinusoidal 63.1
 (56.5-69.6), 64.9 (61.0-68.9), 61.7 (57.7-65.8), 61.7 (55.1-68.3); no position 5.7 to 6.0; GRU 95.3 (93.2-97.4), 96.0
 (95.0-97.1), 94.8 (93.8-95.8), 95.8 (95.1-96.5). No difference is significant. The default stays "end": of the 60
 comparisons with it on these five tasks two are significant.
