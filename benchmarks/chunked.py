@@ -57,9 +57,9 @@ that both reach, on the Xeon at 4,096 tokens, `--repeat 3`, where the ratios wer
 | delta-product | 17.9, 13.8 | 35, 23 |
 | delta | 8.9, 6.9 | 35, 27 |
 
-Twice as fast would be 75 GFLOP/s for log-linear and 60 for delta-product. Neither side comes near that. Mamba has
-no products: its time is exponentials and passes over memory. On a CPU ours takes the tokens of a chunk one after
-another, without products of decays; with the associative scan that it used before, theirs took 1.89 and 1.69 times as
+Twice as fast would be 75 GFLOP/s for log-linear and 60 for delta-product. Neither side comes near that. Mamba has no
+products: its time is exponentials and passes over memory. On a CPU ours processes the tokens of a chunk one after
+another, without products of decays. With the associative scan that it used before, theirs took 1.89 and 1.69 times as
 long on the EPYC.
 """
 

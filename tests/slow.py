@@ -236,7 +236,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     ),
     "lab/study/test_sibling_imports.py::test_workers_and_trained_runs_find_it": (),  # test_workers, its other tests
     "lab/execution/test_workers.py::test_a_failed_variant_is_reported_and_the_others_are_trained": (),  # test_launch
-    "lab/execution/test_workers.py::test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s": (),  # next
+    "lab/execution/test_workers.py::test_workers_know_a_registry_entry_of_a_file_whose_class_is_attnlab_s": (),
     "lab/test_classification.py::test_image_generation_has_maps_if_the_model_has_attention": (),  # models/test_sagan.py
     "lab/execution/test_artifacts.py::test_a_mechanism_with_extras_as_wide_as_the_values_trains_and_has_maps": (),
     "lab/trained/test_inspect.py::test_detection_maps_have_positions_and_queries": (),  # test_snapshot

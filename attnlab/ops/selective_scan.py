@@ -43,7 +43,6 @@ def causal(
     """
     T = q.shape[0]
     size = chunk_size(size, T)
-
     run_chunk = _one_by_one if jax.default_backend() == "cpu" else _all_at_once
 
     @partial(jax.checkpoint, prevent_cse=False)

@@ -26,7 +26,7 @@ for seeds in (8, 1, 6):
         trainer = Trainer(lambda key: model.create(key, problem.shape), problem, train, devices=given)
         batches, _ = trainer.batches(0, 1)
         state, first = trainer.advance(trainer.start(), batches, 1)
-        # What is answered goes in again as it is.
+        # The returned state, with its sharding, is the input of the next dispatch.
         state, second = trainer.advance(state, batches, 1)
         scores = trainer.evaluate(state.model, "valid", 4) if seeds == 8 else []
         found.append((first["loss"], second["loss"], [score["exact_match"] for score in scores]))
