@@ -12,6 +12,7 @@ import jax
 
 from attnlab.analysis.forms import Found, agreement
 from attnlab.analysis.rounding import DTYPES, errors
+from attnlab.console.format import listing
 from attnlab.mechanisms.base import Mechanism
 from attnlab.system.environment import environment
 
@@ -82,8 +83,7 @@ class ParityResult:
         if self.exception:
             return f"{self.name}: {self.exception}"
         if exceeded_limits := self.exceeded_limits:
-            more = f" and {len(exceeded_limits) - 1} more" if len(exceeded_limits) > 1 else ""
-            return f"{self.name}: {exceeded_limits[0]}{more}"
+            return f"{self.name}: {listing([str(each) for each in exceeded_limits], most=1)}"
         nothing = [what for what, numbers in self.compared.items() if all(value is None for value in numbers)]
         return f"{self.name}: nothing to compare: {', '.join(nothing)}" if nothing else ""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from attnlab import registry
 from attnlab.console.escape import plain
+from attnlab.console.format import listing
 from attnlab.console.tables import print_table
 from attnlab.storage.json_file import FolderError, check_target, dumps, folder_errors, write_whole
 
@@ -38,7 +39,6 @@ EXPLAINED = {  # shown after the name of a kind
     "attentions": "attention layers; set by model.attention",
     "units": "tokenizers; set by task.units",
 }
-NAMED = 8  # runs that an error names at most
 
 
 def list_names(options: argparse.Namespace) -> int:
@@ -282,9 +282,8 @@ def check_run(folder: Path) -> None:
     if (folder / "experiment.json").is_file():
         return
     inside = sorted(folder.glob("*/experiment.json")) or sorted(folder.glob("*/*/experiment.json"))
-    names = ", ".join(str(path.parent) for path in inside[:NAMED])
-    more = f" and {len(inside) - NAMED} more" if len(inside) > NAMED else ""
-    hint = f"; it contains the runs {names}{more}" if inside else "; it has no experiment.json"
+    runs = listing([str(path.parent) for path in inside])
+    hint = f"; it contains the runs {runs}" if inside else "; it has no experiment.json"
     raise FolderError(f"{folder} is not a run folder{hint}")
 
 

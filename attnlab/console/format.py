@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 NONE = "–"
 _LARGE = ((1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -89,6 +90,16 @@ def duration(value: object) -> str:
 def _three(value: float) -> str:
     # The format .3g alone would write 999.6 as 1e+03.
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def listing(items: Sequence[str], most: int = 8) -> str:
+    """List items, separated by commas, at most `most` of them and how many more there are.
+
+    >>> listing(["softmax", "linear"]), listing(["softmax", "linear", "delta"], most=1)
+    ('softmax, linear', 'softmax and 2 more')
+    """
+    hidden = len(items) - most
+    return ", ".join(items[:most]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def off(cost: float, target: float) -> str:

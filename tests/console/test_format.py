@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.console.format import NONE, count, duration, large, number
+from attnlab.console.format import NONE, count, duration, large, listing, number
 
 
 @pytest.mark.parametrize("value", [None, "1", True, float("nan"), float("inf"), 1e300, 10**400, [1]])
@@ -23,3 +23,10 @@ def test_nonfinite_numbers(value):
 )
 def test_numbers_are_short_and_readable(shown, words):
     assert shown == words
+
+
+def test_a_listing_hides_only_what_is_above_its_limit():
+    assert listing([]) == ""
+    assert listing(["a", "b"], most=2) == "a, b"
+    assert listing(["a", "b"], most=1) == "a and 1 more"
+    assert listing([f"{n}" for n in range(10)]) == "0, 1, 2, 3, 4, 5, 6, 7 and 2 more"

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from attnlab import registry
+from attnlab.console.format import listing
 from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.field_paths import (
     Changes,
@@ -17,7 +18,6 @@ from attnlab.lab.study.field_paths import (
     value_at,
     wrapped_field,
 )
-from attnlab.lab.study.override_scope import named
 from attnlab.lab.study.recipe import described, inherit
 from attnlab.lab.study.renaming import Label, name_of
 from attnlab.lab.study.study import change
@@ -100,9 +100,9 @@ class Draft:
         if len(names) == (every := len(self.variants or {})):
             return draft
         inside = [name for name in held if name not in names and contains(held[name], [held[name] for name in names])]
-        other = f", but not {named(inside)}, where another value wraps it" if inside else ""
+        other = f", but not {listing(inside)}, where another value wraps it" if inside else ""
         exact = f"; {VARIANT}={given} selects only that one" if len(names) > 1 and given in names else ""
-        return draft.noting(f"{path}={given} selects {len(names)} of {every} variants: {named(names)}{other}{exact}")
+        return draft.noting(f"{path}={given} selects {len(names)} of {every} variants: {listing(names)}{other}{exact}")
 
     def matching(self, held: Changes, path: str, given: str) -> list[str]:
         """Return the variants with exactly that value, or else those whose value has that registered name."""
@@ -254,7 +254,7 @@ class Draft:
             called = [group[0] for group in groups]
         variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
         notes = [
-            f"{named(group)} {'is now named' if len(group) == 1 else 'are now one variant,'} {new}"
+            f"{listing(group)} {'is now named' if len(group) == 1 else 'are now one variant,'} {new}"
             for new, group in zip(called, groups, strict=True)
             if group != [new]
         ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from attnlab.console.format import listing
 from attnlab.lab.study.study import Study
 from attnlab.registry import field_names
 
-NAMED = 8  # variants in a line, at most
 MECHANISM = "model.mechanism"
 
 
@@ -41,12 +41,12 @@ def override_scope(study: Study, given: Mapping[str, str]) -> list[str]:
     if left and MECHANISM in given:
         alike: dict[str, list[str]] = {}
         for path, names in left.items():
-            alike.setdefault(named(names), []).append(path)
+            alike.setdefault(listing(names), []).append(path)
         parts = "; ".join(f"{' and '.join(paths)} of {names}" for names, paths in alike.items())
         lines.append(f"{MECHANISM}={given[MECHANISM]} does not change: {parts}")
     if idle and by and study.vary and MECHANISM in study.vary.fields():
         overrides = " ".join(f"{path}={text}" for path, text in by.items())
-        lines.append(f"with {overrides}, the varied {MECHANISM} has no effect in {named(idle)}")
+        lines.append(f"with {overrides}, the varied {MECHANISM} has no effect in {listing(idle)}")
     return lines
 
 
@@ -56,9 +56,3 @@ def _parts(model: object) -> dict[str, object]:
     return {
         f"model.{part}": getattr(model, part) if part in fields else None for part in getattr(model, "attentions", {})
     }
-
-
-def named(names: Sequence[str]) -> str:
-    """List variants by name, at most `NAMED` of them."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-from attnlab.lab.study.override_scope import named
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
@@ -41,8 +40,3 @@ def test_varied_fields_without_effect_are_reported():
     assert told == f"with {' '.join(given)}, the varied model.mechanism has no effect in softmax, linear"
     # If the study does not vary the field, nothing is reported.
     assert notes(Study(EXPERIMENT), *given) == []
-
-
-def test_of_many_variants_the_first_are_named():
-    assert named(["a", "b"]) == "a, b"
-    assert named([f"{n}" for n in range(10)]) == "0, 1, 2, 3, 4, 5, 6, 7 and 2 more"
