@@ -4,14 +4,13 @@ Claim: unscaled scores of keys of width K have a variance of K at the start and 
 the more accuracy is lost without the division (Vaswani et al. 2017, section 3.2.1). With 16 heads of width 4 the loss
 of accuracy is smallest, with one head of width 64 largest.
 Command: attnlab run experiments/scale_and_heads.py --workers 2
-Minutes on two cores: 44, while other programs ran, with jax's compilation cache (2.8 GHz Xeon).
-Expected: exact match on the test dates, 5 seeds, scaled and unscaled: one head 99.2% (98.7-99.7) and 39.6 (12.6-66.5),
-worse; four heads 99.0 (98.3-99.6) and 95.4 (93.8-97.0), worse; 16 heads 97.5 (97.0-98.1) and 97.3 (96.7-98.0), the
-same, which means a difference of less than one point. With scaled scores four heads are the same as one, and 16 are
-worse. `attnlab inspect` shows the variance of the scores.
-
-To be measured again: all numbers. They were measured before sources ended with an end mark and before batches of
-different lengths alternated.
+Minutes on two cores: not measured; the records sum to 53 minutes of one core, while other programs ran.
+Expected: exact match on the test dates, 5 seeds (jax 0.12.0.1), scaled and unscaled: one head 99.5% (99.3-99.8) and
+49.5 (27.3-71.7), worse; four heads 99.4 (99.1-99.7) and 96.6 (95.5-97.6), worse; 16 heads 98.9 (98.7-99.1) and 98.5
+(98.1-98.8), the same, which means a difference of less than one point. With scaled scores four heads are the same as
+one; 16 have .7 points less, which is unclear. `attnlab inspect` shows the variance of the scores. Before sources ended
+with an end mark and before batches of different lengths alternated, scaled scores had 99.2, 99.0 and 97.5% with 1, 4
+and 16 heads, and unscaled ones 39.6, 95.4 and 97.3. Then 16 heads were worse than one.
 """
 
 from attnlab.lab.study import Experiment, Study, over, product
