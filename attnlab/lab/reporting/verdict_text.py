@@ -62,7 +62,6 @@ def basis(compared: Comparison) -> Markup | None:
     """Explain the verdicts: what is compared with what, how certain they are, and what the words mean."""
     if compared.silent or not compared.verdicts:
         return None
-    several, unfinished = compared.planned_count
     first = (
         "the study's first variant" if compared.planned else "the first by name, because these folders record no order"
     )
@@ -73,9 +72,13 @@ def basis(compared: Comparison) -> Markup | None:
         with_what = Markup("the reference that the study names for it")
     if compared.pairs is not None:
         with_what = join(with_what, ", and with every other variant")
-    planned = f" that this study plans, {unfinished} of which are not finished" if unfinished else ""
+    unfinished, total = compared.unfinished, compared.comparisons
+    without = total - unfinished - len(compared.verdicts if compared.pairs is None else compared.pairs.verdicts)
+    gaps = [f"{unfinished} of which are not finished"] if unfinished else []
+    gaps += [f"{without} of which have no values that can be compared"] if without else []
+    plan = f" that this study plans, {' and '.join(gaps)}" if gaps else ""
     correction = (
-        f"The verdicts are corrected for all {several} comparisons{planned} (Holm's procedure in Shaffer's form): with "
+        f"The verdicts are corrected for all {total} comparisons{plan} (Holm's procedure in Shaffer's form): with "
         "95% confidence none of them is a false claim. Their intervals hold jointly at 95%. A verdict may be more "
         "certain than its interval. "
     )
@@ -96,10 +99,10 @@ def basis(compared: Comparison) -> Markup | None:
         "Each variant is compared with ",
         with_what,
         ", over the same seeds. ",
-        correction if several > 1 else "The verdict and its interval are at 95%. ",
+        correction if total > 1 else "The verdict and its interval are at 95%. ",
         same,
         normal,
-        bimodal if several > 1 else "",
+        bimodal if total > 1 else "",
         selection if any(max(found.tried) > 1 for found in compared.verdicts.values()) else "",
         "The effect is Hedges' g of the paired differences. Detectable differences assume the observed spread.",
     )

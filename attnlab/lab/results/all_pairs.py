@@ -31,6 +31,11 @@ class AllPairs:
     pending: tuple[Pair, ...]
     """The pairs with a variant that has not finished."""
 
+    @property
+    def comparisons(self) -> int:
+        """The number of comparisons that the verdicts are corrected for: all of the study, with or without values."""
+        return len(self.verdicts) + len(self.refused) + len(self.pending)
+
     def word(self, one: str, other: str) -> Word | None:
         """Return the verdict of one variant against another, in either order, or None."""
         if (found := self.verdicts.get((one, other))) is not None:
@@ -50,8 +55,7 @@ class AllPairs:
         shown = {self.sign(a, b) for names in self.groups for a in names for b in names}
         meanings = words | {PENDING: "not finished", REFUSED: "not compared"}
         signs = ", ".join(f"{sign} {word}" for sign, word in meanings.items() if sign in shown)
-        count = len(self.verdicts) + len(self.pending)
-        return f"row compared with column: {signs}; the {count} verdicts hold jointly with 95% confidence"
+        return f"row compared with column: {signs}; the {self.comparisons} verdicts hold jointly with 95% confidence"
 
 
 def all_pairs(
@@ -87,8 +91,9 @@ def all_pairs(
             higher[pair], metric_steps[pair] = later.primary_metric.higher, later.metric_resolution()
             alone[pair] = tuple(sorted({*a} ^ {*b}))
             kinds[pair] = task_of[later.name]
+    missing = len(pending) + len(refused)
     judged = verdicts(
-        values, margin, higher=higher, tried=tried, metric_steps=metric_steps, task_of=kinds, pending=len(pending)
+        values, margin, higher=higher, tried=tried, metric_steps=metric_steps, task_of=kinds, missing=missing
     )
     groups = tuple(tuple(one.name for one in group) for group in found.values() if len(group) > 1)
     return AllPairs(groups, judged, refused, alone, tuple(pending))

@@ -29,7 +29,7 @@ class Comparison:
     verdicts: dict[str, Verdict]
     """The verdicts by variant."""
     refused: dict[str, str]
-    """By variant, why it has no verdict."""
+    """By finished variant, why it has no verdict. The verdicts of others are corrected for it too."""
     alone: dict[str, tuple[int, ...]]
     """By variant, the seeds that only it or only its reference has."""
     named: bool = False
@@ -45,10 +45,16 @@ class Comparison:
     """All pairs, if the study compares every variant with every other. The verdicts are then those of `pairs`."""
 
     @property
-    def planned_count(self) -> tuple[int, int]:
-        """The number of comparisons that the verdicts are corrected for, and how many of them are unfinished."""
-        planned = self if self.pairs is None else self.pairs
-        return len(planned.verdicts) + len(planned.pending), len(planned.pending)
+    def comparisons(self) -> int:
+        """The number of comparisons that the verdicts are corrected for: all of the study, with or without values."""
+        if self.pairs is not None:
+            return self.pairs.comparisons
+        return len({*self.verdicts, *self.refused, *self.pending})
+
+    @property
+    def unfinished(self) -> int:
+        """The number of planned comparisons whose runs have not finished."""
+        return len(self.pending if self.pairs is None else self.pairs.pending)
 
     @property
     def leaders(self) -> list[Outcome]:
@@ -72,9 +78,10 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     """Compare every finished variant with its reference by the primary metric.
 
     The verdicts are corrected for multiple comparisons (Holm's procedure in Shaffer's form). All comparisons that the
-    study plans count, so that a verdict does not change when others finish. Only variants of the same task are
-    compared. They may differ in the fields that the task lists in `training_only_fields`. Seeds are paired. Seeds that
-    only one side has are left out and listed. A seed without a finite value excludes its whole variant.
+    study plans count, so that a verdict does not change when others finish, with or without usable values. Only
+    variants of the same task are compared. They may differ in the fields that the task lists in
+    `training_only_fields`. Seeds are paired. Seeds that only one side has are left out and listed. A seed without a
+    finite value excludes its whole variant.
 
     Args:
         found: The outcomes of the study, at least one, in any order.
@@ -119,8 +126,9 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     if bare.pairs is not None:
         judged = {name: bare.pairs.verdicts[name, references[name].name] for name in pairs}
         return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
+    missing = len({*refused, *pending})
     judged = verdicts(
-        pairs, margin, higher=higher, tried=tried, metric_steps=metric_steps, task_of=task_of, pending=len(pending)
+        pairs, margin, higher=higher, tried=tried, metric_steps=metric_steps, task_of=task_of, missing=missing
     )
     return replace(bare, verdicts=judged, refused=refused, alone=alone, pending=pending)
 

@@ -49,7 +49,7 @@ def verdicts(
     tried: Mapping[Name, tuple[int, int]] | None = None,
     metric_steps: Mapping[Name, float | None] | None = None,
     task_of: Mapping[Name, Hashable] | None = None,
-    pending: int = 0,
+    missing: int = 0,
 ) -> dict[Name, Verdict]:
     """Return the verdict of every comparison in a study, corrected for all of them.
 
@@ -85,15 +85,15 @@ def verdicts(
         tried: `compare`'s `tried`, by name. The default is (1, 1).
         metric_steps: `compare`'s `metric_step`, by name. The default is None.
         task_of: the task of each comparison, by name. Only comparisons of the same task share bimodal gaps.
-        pending: the number of planned comparisons whose runs have not finished. They count in k and m, as if their
-            p-values were 1. When they finish, adjusted p-values can only become smaller, so that the number of
-            comparisons never revokes a claim.
+        missing: the number of planned comparisons without values, because runs have not finished or because a value
+            is not finite. They count in k and m, as if their p-values were 1. When values come in, adjusted p-values
+            can only become smaller, so that the number of comparisons never revokes a claim.
 
     Returns:
         The verdict of each comparison, by name.
 
     Raises:
-        ValueError: as `compare` does, with the name of the comparison. Also if `pending` is below 0.
+        ValueError: as `compare` does, with the name of the comparison. Also if `missing` is below 0.
 
     Shaffer 1986, J. Am. Stat. Assoc. 81:826, procedure S2.
 
@@ -104,10 +104,8 @@ def verdicts(
     """
     check_margin(margin)
     check_level(level)
-    if pending < 0:
-        raise ValueError(
-            f"{pending=} must be at least 0; it counts the planned comparisons whose runs have not finished"
-        )
+    if missing < 0:
+        raise ValueError(f"{missing=} must be at least 0; it counts the planned comparisons without values")
     cases, chosen, least, kinds, gaps = {}, tried or {}, metric_steps or {}, task_of or {}, {}
     for name, (a, b) in pairs.items():
         try:
@@ -119,10 +117,10 @@ def verdicts(
     for name, case in cases.items():
         others = [other for other in gaps if other != name and kinds.get(other) == kinds.get(name)]
         cases[name] = replace(case, bimodal_gaps=tuple(one for other in others for one in gaps[other]))
-    unknown = [(1.0,)] * pending
+    unknown = [(1.0,)] * missing
     adjusted = _adjusted([*(p_values(case, margin) for case in cases.values()), *unknown])
     return {
-        name: conclude(case, margin, level, *p, comparisons=len(cases) + pending)
+        name: conclude(case, margin, level, *p, comparisons=len(cases) + missing)
         for (name, case), p in zip(cases.items(), adjusted, strict=False)
     }
 

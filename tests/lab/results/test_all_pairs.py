@@ -76,6 +76,14 @@ def test_unfinished_pairs_count_in_the_correction():
     assert comparison([first, *found[1:]]).pairs.verdicts.keys() == {("c", "b"), ("d", "b"), ("d", "c")}
 
 
+def test_pairs_without_usable_values_count_in_the_correction():
+    found = study()
+    unusable = replace(found[3], result=found[3].result | {"seeds": []})
+    pairs = comparison([*found[:3], unusable]).pairs
+    assert pairs.refused.keys() == {("d", "a"), ("d", "b"), ("d", "c")}
+    assert {verdict.comparisons for verdict in pairs.verdicts.values()} == {pairs.comparisons} == {6}
+
+
 def test_only_variants_with_equal_evaluation_are_compared():
     found = [replace(one, experiment=one.experiment | {"comparable_part": str(n < 2)}) for n, one in enumerate(study())]
     pairs = comparison(found).pairs

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
+from attnlab.lab.reporting.verdict_text import basis
 from attnlab.lab.results.comparison import comparison
 from attnlab.lab.statistics import compare, verdicts
 from tests.lab.made import outcome
@@ -249,6 +250,22 @@ def test_a_claim_does_not_depend_on_the_number_of_finished_variants():
             assert verdict.p <= last[name] + 1e-12
             last[name] = verdict.p
     assert min(last.values()) < 0.05
+
+
+@pytest.mark.parametrize("unusable", [[0.5, None, 0.5, 0.5, 0.5], [], [0.5]])
+def test_planned_comparisons_count_after_they_finished_without_usable_values(unusable):
+    base = [0.50, 0.53, 0.51, 0.48, 0.52]
+    good = [x + 0.012 + away for x, away in zip(base, [-0.01, 0.0, 0.01, -0.005, 0.005], strict=True)]
+    found = [outcome("base", base), outcome("good", good, order=1)]
+    waiting = comparison([*found, *(planned(f"v{n}", base, n + 2) for n in range(4))])
+    done = comparison([*found, *(outcome(f"v{n}", unusable, order=n + 2) for n in range(4))])
+    assert len(done.refused) == len(waiting.pending) == 4
+    assert done.verdicts == waiting.verdicts
+    assert done.verdicts["good"].verdict == "unclear"
+    assert (done.comparisons, done.unfinished) == (5, 0)
+    assert "all 5 comparisons that this study plans, 4 of which have no values that can be compared (" in str(
+        basis(done)
+    )
 
 
 def test_variants_with_unfinished_reference_count_and_those_of_another_evaluation_do_not():
