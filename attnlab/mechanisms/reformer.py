@@ -14,6 +14,7 @@ from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts, check_positive
+from attnlab.ops.fixed_draws import fixed_draws, fixed_key
 from attnlab.ops.layer import l2_normalize
 from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import Mask
@@ -156,7 +157,9 @@ class Reformer(Pairwise):
         """Returns the bucket of every row in every round [T rounds]."""
         shape = (x.shape[1], self.rounds * self._buckets // 2)
         # Drawn in float32 and cast, so that every precision has the same buckets.
-        turned = x @ jax.random.normal(jax.random.key(self.seed), shape, jnp.float32).astype(x.dtype)
+        with fixed_draws():
+            directions = jax.random.normal(fixed_key(self.seed), shape, jnp.float32)
+        turned = x @ directions.astype(x.dtype)
         turned = turned.reshape(x.shape[0], self.rounds, self._buckets // 2)
         return jnp.argmax(jnp.concatenate([turned, -turned], axis=2), axis=2).astype(jnp.int32)
 

@@ -20,6 +20,7 @@ from attnlab.models.shapes import AssociationShape, Shape, check_shape
 from attnlab.modules.dense import fold_key
 from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
+from attnlab.ops.fixed_draws import fixed_draws, fixed_key
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def fingerprint(keys: Int[Array, " T"], values: Int[Array, " T"]) -> PRNGKeyArra
     """Return a random key that depends only on the pairs and their order, so a call needs no other randomness."""
     pairs = keys.astype(jnp.uint32) * jnp.uint32(2654435761) + values.astype(jnp.uint32) * jnp.uint32(40503)
     odd = 2 * jnp.arange(keys.shape[0], dtype=jnp.uint32) + 1
-    return jax.random.fold_in(jax.random.key(0), jnp.sum(pairs * odd, dtype=jnp.uint32))
+    return jax.random.fold_in(fixed_key(0), jnp.sum(pairs * odd, dtype=jnp.uint32))
 
 
 def rotation(key: PRNGKeyArray, width: int) -> Float[Array, "K K"]:
@@ -186,7 +187,8 @@ def rotation(key: PRNGKeyArray, width: int) -> Float[Array, "K K"]:
     cosine = np.sqrt(2 / width) * np.cos(np.pi * (2 * n[None, :] + 1) * n[:, None] / (2 * width))
     cosine[0] /= np.sqrt(2)
     transform = jnp.asarray(cosine, jnp.float32)
-    first, second, third = jax.random.rademacher(key, (3, width), jnp.float32)
+    with fixed_draws():
+        first, second, third = jax.random.rademacher(key, (3, width), jnp.float32)
     return first[:, None] * ((transform * second[None, :]) @ (transform * third[None, :]) @ transform)
 
 
