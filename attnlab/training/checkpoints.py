@@ -150,8 +150,8 @@ class Checkpoints:
                 raise CheckpointError(f"{error}; the run is unchanged") from error
         if steps:
             raise DamagedError(
-                f"no checkpoint in {self.folder} is intact ({reasons[0]}); use --out DIR to train in another folder, "
-                "or --fresh to replace this run"
+                f"no checkpoint in {self.folder} is intact ({reasons[0]}); the other files of the run are unchanged; "
+                "use --out DIR to train in another folder"
             )
         return None
 

@@ -15,7 +15,8 @@ from attnlab.storage.json_file import dumps
 from attnlab.tasks.base.task import TaskData
 from attnlab.training.checkpoints import Checkpoints, Keep
 
-ANEW = "train the run again: attnlab run with --out DIR in another folder, or with --fresh in this one"
+# Not --fresh: what else the folder holds may be intact.
+ANEW = "train the run again in another folder: attnlab run with --out DIR"
 
 
 def experiment_of(folder: RunFolder, written: JsonObject) -> Experiment:

@@ -2,9 +2,10 @@ import pytest
 
 from attnlab.lab.runs.identity import read_file
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from attnlab.storage import json_file
 
 REMOVE = "remove only that file, and attnlab run "
-AGAIN = "train the run again: attnlab run with --out DIR in another folder, or with --fresh in this one"
+AGAIN = "train the run again in another folder: attnlab run with --out DIR"
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,11 @@ def test_the_refusal_of_a_damaged_file_advises_what_recovers_the_run(tmp_path, n
         (tmp_path / other).mkdir(parents=True)
     with pytest.raises(FolderError, match=rf"{name}\.json: not JSON: .*; {words}$"):
         read_file(RunFolder(tmp_path), name)
+
+
+@pytest.mark.parametrize("found", [1, 3])
+def test_the_refusal_of_another_format_does_not_advise_to_delete_the_intact_run(tmp_path, found):
+    folder = RunFolder(tmp_path)
+    folder.file("experiment").write_bytes(json_file.dump_with_checksum({"format": found}, 1, b"experiment"))
+    with pytest.raises(FolderError, match=rf"format {found}, expected 2; use .* to read this run; {AGAIN}$"):
+        read_file(folder, "experiment")
