@@ -73,10 +73,12 @@ class RunFolder(metaclass=Documented):
         found = json_file.content(path)
         if found is None:
             return None
-        value = json_file.load_with_checksum(found, FILES[name], str(path), self._owner(name))
-        if name == "experiment":
-            _check_format(value.pop("format", 1), path)
-        return value
+        load = lambda needed: json_file.load_with_checksum(found, needed, str(path), self._owner(name))
+        if name != "experiment":
+            return load(FILES[name])
+        # The format is checked first, because another format may have other fields.
+        _check_format(load({}).get("format", 1), path)
+        return {field: value for field, value in load(FILES[name]).items() if field != "format"}
 
     def write(self, name: str, value: JsonObject) -> None:
         """Write a file of the run atomically, as strict JSON with a checksum.

@@ -54,7 +54,7 @@ def test_leftovers_of_a_started_run_are_refused_without_fresh(tmp_path):
     (home / "result.json").write_text("{}")
     with pytest.raises(
         FolderError,
-        match=r"experiment\.json is missing, but .*restore it, or train the run again: attnlab run with --out",
+        match=r"experiment\.json is missing, but .*restore it, or train the run again in another folder: attnlab run",
     ):
         plans(STUDY, STUDY.variants(), tmp_path, {})
     assert [plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True)] == [True, False, False]
