@@ -8,7 +8,7 @@ what a key draws depends on `jax_threefry_partitionable`.
 from contextlib import AbstractContextManager
 
 import jax
-import numpy as np
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 
@@ -18,7 +18,7 @@ def fixed_key(seed: int) -> PRNGKeyArray:
     Args:
       seed: an integer. Its lower 32 bits count.
     """
-    return jax.random.wrap_key_data(np.array([0, seed % 2**32], np.uint32), impl="threefry2x32")
+    return jax.random.wrap_key_data(jnp.asarray([0, seed % 2**32], jnp.uint32), impl="threefry2x32")
 
 
 def fixed_draws() -> AbstractContextManager[None]:

@@ -9,6 +9,7 @@ from statistics import median
 
 from attnlab.console.metric import Metric
 from attnlab.data.io.files import DataError
+from attnlab.data.names import PARTS
 from attnlab.data.text.example import Parts
 from attnlab.data.text.listed import Bytes, Characters, Words
 from attnlab.data.text.units import TokenizerSpec
@@ -107,7 +108,7 @@ def primary_metric(parts: Parts, choice: str = AUTO) -> PrimaryMetric:
     - References with a median of fewer than four words, and symbols, have exact match.
     - The latter have the fraction of wrong answers (`word_error_rate`) instead if an example has several references.
       Symbols also have it if all sources are single words.
-    - All other references are sentences and have BLEU.
+    - All other references are sentences and have BLEU, unless those of a part all have fewer than four words.
 
     Raises:
         DataError: If BLEU is requested and would be 0 for perfect answers to a part.
@@ -120,9 +121,11 @@ def primary_metric(parts: Parts, choice: str = AUTO) -> PrimaryMetric:
     found = _primary_metric(parts)
     if choice == AUTO:
         return found
-    for part in ("valid", "test"):
-        references = [_text(target) for example in parts[part] for target in example.targets]
-        _check_bleu(NAMED[choice], part, references, found.metric)
+    if part := _part_too_short(NAMED[choice], parts):
+        raise DataError(
+            f"task.metric={choice!r} counts n-grams of {ORDER} tokens, but no reference of {part} has so many, so that "
+            f"perfect answers would score 0; use task.metric={found.metric.name}"
+        )
     return PrimaryMetric(_first(NAMED[choice], found.metrics), "", found.units)
 
 
@@ -131,14 +134,16 @@ def _primary_metric(parts: Parts) -> PrimaryMetric:
     examples = [*parts["valid"], *parts["test"]]
     references = [_text(target) for example in examples for target in example.targets]
     several = sum(len(example.targets) > 1 for example in examples)
-    if metric := _unspaced(references):
+    if (metric := _unspaced(references)) and not _part_too_short(metric, parts):
         return PrimaryMetric((metric, CHRF, EXACT_MATCH), "references have no spaces between words", "characters")
     words = median(len(reference.split()) for reference in references)
     symbols = _are_symbols(_text(target) for each in parts.values() for example in each for target in example.targets)
-    if words >= ORDER and not symbols:
+    part = "" if symbols or words < ORDER else _part_too_short(BLEU, parts)
+    if words >= ORDER and not symbols and not part:
         metrics = (BLEU, BLEU_TOKENISED_LOWER, CHRF, WORD_EDIT_RATE, EXACT_MATCH)
         return PrimaryMetric(metrics, f"references are sentences (median {words:g} words)")
     short = f"are short (median {words:g} {'word' if words == 1 else 'words'})"
+    short = f"of {part} have fewer than {ORDER} words" if part else short
     kind = "consist of a few distinct symbols" if symbols else short
     units = "words" if symbols else "characters" if words == 1 else ""
     metrics = (EXACT_MATCH, WORD_ERROR_RATE, WORD_EDIT_RATE, CHRF)
@@ -148,6 +153,12 @@ def _primary_metric(parts: Parts) -> PrimaryMetric:
     if symbols and all(len(_text(example.source).split()) == 1 for example in examples):
         return PrimaryMetric(_first(WORD_ERROR_RATE, metrics), f"sources are single words and references {kind}", units)
     return PrimaryMetric(metrics, f"references {kind}", units)
+
+
+def _part_too_short(metric: Metric, parts: Parts) -> str:
+    """Returns the first of "valid" and "test" whose references are too short for the metric, or ""."""
+    texts = {part: [_text(target) for example in parts[part] for target in example.targets] for part in PARTS[1:]}
+    return next((part for part, references in texts.items() if too_short(metric, references)), "")
 
 
 def _first(metric: Metric, metrics: Iterable[Metric]) -> tuple[Metric, ...]:
@@ -183,16 +194,16 @@ def _are_symbols(targets: Iterable[str]) -> bool:
     return tokens >= USES * len(distinct) and tokens >= 2 * count and spelled < SPELLED * tokens
 
 
-def _check_bleu(metric: Metric, part: str, references: Sequence[str], fitting: Metric) -> None:
-    """Raises DataError if the metric is BLEU and the references are too short for it: perfect answers would score 0."""
+def too_short(metric: Metric, references: Sequence[str]) -> bool:
+    """Returns whether the metric is a BLEU and the references are too short for it: perfect answers would score 0.
+
+    >>> too_short(BLEU, ["red", "dark green"]), too_short(EXACT_MATCH, ["red"])
+    (True, False)
+    """
     counts_ngrams = metric in (BLEU, BLEU_TOKENISED_LOWER, BLEU_ZH, BLEU_CHARACTERS)
-    if not counts_ngrams or any(len(reference.split()) >= ORDER for reference in references):
-        return
-    if MEASURES[metric](references, [[reference] for reference in references])[metric.name] == 0:
-        raise DataError(
-            f"task.metric={metric.name!r} counts n-grams of {ORDER} tokens, but no reference of {part} has so many, "
-            f"so that perfect answers would score 0; use task.metric={fitting.name}"
-        )
+    if not counts_ngrams or not references or any(len(reference.split()) >= ORDER for reference in references):
+        return False
+    return MEASURES[metric](references, [[reference] for reference in references])[metric.name] == 0
 
 
 def _text(symbols: Sequence[str]) -> str:

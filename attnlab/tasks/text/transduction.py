@@ -20,6 +20,7 @@ from attnlab.data.text.marks import DEFAULT, SOURCE_MARKS, mark_count, marked
 from attnlab.data.text.units import Tokenizer, TokenizerSpec
 from attnlab.data.text.vocabulary import END, PAD
 from attnlab.tasks.base.metrics import EXACT_MATCH, PERPLEXITY, TOKEN_ACCURACY, WORD_ERROR_RATE, perplexity
+from attnlab.tasks.base.primary_metric import too_short
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Row, TaskData
 from attnlab.tasks.base.text_interface import Batch
@@ -100,6 +101,11 @@ class PairData(PairInterface, TaskData):
         lengths = int(rounded(longest)), int(rounded(answer))
         super().__init__(*tokenizers, lengths, sorted(widths), **how)
         self.fingerprint = _fingerprint(parts)
+        self._left_out = {part: self._too_short(part) for part in ("valid", "test")}
+        for part, left_out in self._left_out.items():
+            if self.metric.name in left_out:
+                raise DataError(f"{_zero(part, self.metric.name)}; choose another primary metric")
+            self.notes += self._notes_left_out(part, part)
 
     @property
     def first_steps(self) -> tuple[int, ...]:
@@ -131,7 +137,8 @@ class PairData(PairInterface, TaskData):
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns the metrics over the examples, and the primary metric over each group.
 
-        The result is {} if no example has a reference.
+        The result is {} if no example has a reference. BLEU is left out where all references of the part, or of the
+        group in it, are so short that perfect answers would have 0.
 
         Raises:
             ValueError: If there are fewer answers than examples.
@@ -147,7 +154,8 @@ class PairData(PairInterface, TaskData):
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
         primary = self.metric.name
         by_group = {f"{primary}.{name}": self._score(them)[primary] for name, them in members.items()}
-        return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
+        found = self._score(pairs) | self._likelihood(part, answers, limit) | by_group
+        return {name: value for name, value in found.items() if name not in self._left_out[part]}
 
     def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> PairData:
         """Returns the data with other examples as the test part, all with targets or all without.
@@ -175,9 +183,11 @@ class PairData(PairInterface, TaskData):
         found._parts = self._parts | {"test": examples}
         found._examples = self._examples | {"test": (sources, targets)}
         known, asked = ([tuple(each.source) for each in held] for held in (self._parts["train"], examples))
+        found._left_out = self._left_out | {"test": found._too_short("test")}
         found.notes = (
             *_unknown(path, places, (self.source, self.target), examples),
             *repeated({"train": known, path: asked}),
+            *found._notes_left_out("test", path),
         )
         return found
 
@@ -216,14 +226,36 @@ class PairData(PairInterface, TaskData):
         return {"perplexity": perplexity(nats, tokens)}
 
     def _score(self, pairs: list[tuple[str, Example]]) -> dict[str, float]:
-        references = [[self.target.normalize(written(target)) for target in example.targets] for _, example in pairs]
-        return self._measure([answer for answer, _ in pairs], references)
+        return self._measure([answer for answer, _ in pairs], [self._references(example) for _, example in pairs])
+
+    def _references(self, example: Example) -> list[str]:
+        return [self.target.normalize(written(target)) for target in example.targets]
+
+    def _too_short(self, part: str) -> frozenset[str]:
+        """Returns the metrics for which all references of a part, or of a group in it, are too short."""
+        by_group: dict[str, list[str]] = {}
+        for example in self._parts[part]:
+            by_group.setdefault(example.group, []).extend(self._references(example))
+        whole = [reference for references in by_group.values() for reference in references]
+        found = [metric.name for metric in (self.metric, *self.more_metrics) if too_short(metric, whole)]
+        groups = [name for name, references in by_group.items() if name and too_short(self.metric, references)]
+        return frozenset([*found, *(f"{self.metric.name}.{name}" for name in groups)])
+
+    def _notes_left_out(self, part: str, where: str) -> tuple[str, ...]:
+        """Returns messages about the primary metric and its groups that are left out of the scores of a part."""
+        primary = self.metric.name
+        named = sorted(name for name in self._left_out[part] if f"{name}.".startswith(f"{primary}."))
+        return tuple(f"{_zero(where, name)}; it is left out" for name in named)
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
         """Returns the rows of the evaluated examples."""
         check_part(part, limit)
         groups = [example.group for example in self._parts[part]]
         return sampled(len(groups), limit, groups)
+
+
+def _zero(where: str, metric: str) -> str:
+    return f"{where}: perfect answers would have {metric} 0, because all references are shorter than its n-grams"
 
 
 def _encoded(

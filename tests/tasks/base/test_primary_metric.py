@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bpe, Bytes, Characters, Words
+from attnlab.data.text.vocabulary import END
 from attnlab.tasks import Parallel
 from attnlab.tasks.base.primary_metric import primary_metric
+from attnlab.tasks.synthetic.reverse import Reverse
 
 WORDS = [("rot", "red"), ("grün", "green"), ("blau", "blue"), ("gelb", "yellow")]
 PHONES = [("szavak", "s ɒ v ɒ k"), ("szó", "s oː"), ("vas", "v ɒ ʃ"), ("kos", "k o ʃ")] * 16
@@ -132,6 +135,58 @@ def test_bleu_that_would_be_0_for_perfect_answers_is_refused(write, metric):
     with pytest.raises(DataError, match=words):
         Parallel(**write(WORDS), metric=metric).load()
     assert Parallel(**write(WORDS), metric="bleu_characters").load().metric.name == "bleu_characters"
+
+
+@pytest.mark.parametrize("short", ["valid", "test"])
+@pytest.mark.parametrize("long", [SENTENCES * 4, JAPANESE * 4])
+def test_bleu_is_not_chosen_if_perfect_answers_to_a_part_would_have_0(write, long, short):
+    brief = WORDS[:3] if long[0] in SENTENCES else [("a", "赤"), ("b", "青")]
+    problem = Parallel(**write(long, **{"train": [*long, *brief], short: brief})).load()
+    assert problem.metric.name == "exact_match"
+    assert "primary metric: exact_match, because references " in problem.notes[0]
+    assert problem.score(short, perfect(problem, short))["exact_match"] == 1
+
+
+def perfect(problem, part):
+    """Returns the references of a part as its answers."""
+    ids = [[*problem.target.encode(example.targets[0], known=True), END] for example in problem._parts[part]]
+    return [{"tokens": pad(ids)}]
+
+
+def test_groups_whose_references_are_too_short_for_bleu_are_left_out_and_said(tmp_path):
+    lines = [
+        f"{source}\t{target}\t{name}\n"
+        for name, pairs in (("s", SENTENCES), ("w", WORDS[:1]))
+        for source, target in pairs
+    ]
+    files = {part: tmp_path / f"{part}.tsv" for part in ("train", "valid", "test")}
+    for file in files.values():
+        file.write_text("".join(lines))
+    problem = Parallel(**{part: str(file) for part, file in files.items()}, grouped=True).load()
+    assert problem.metric.name == "bleu"
+    scores = problem.score("test", perfect(problem, "test"))
+    assert (scores["bleu"], scores["bleu.s"], scores["exact_match"]) == (pytest.approx(1), pytest.approx(1), 1)
+    assert "bleu.w" not in scores
+    said = "perfect answers would have bleu.w 0, because all references are shorter than its n-grams; it is left out"
+    assert [note for note in problem.notes if "bleu" in note][1:] == [f"valid: {said}", f"test: {said}"]
+
+
+def test_a_scored_file_whose_references_are_too_short_for_bleu_has_the_other_metrics(write, tmp_path):
+    task = Parallel(**write(SENTENCES))
+    trained = task.load()
+    (tmp_path / "words.tsv").write_text("ein hund\ta dog\n")
+    problem = task.with_test(trained, str(tmp_path / "words.tsv"))
+    scores = problem.score("test", perfect(problem, "test"))
+    assert scores == {"chrf": 1, "word_edit_rate": 0, "exact_match": 1}
+    assert "words.tsv: perfect answers would have bleu 0, because all" in problem.notes[-1]
+    assert "bleu" in trained.score("test", perfect(trained, "test"))
+
+
+def test_a_task_whose_references_are_all_too_short_refuses_bleu():
+    sizes = {"train_examples": 20, "valid_examples": 4, "test_examples": 4}
+    with pytest.raises(DataError, match=r"perfect answers would have bleu 0.*; choose another primary metric$"):
+        Reverse(metric="bleu", train_longest=3, longest=3, **sizes).load()
+    assert Reverse(metric="bleu", train_longest=6, longest=6, **sizes).load().metric.name == "bleu"
 
 
 def test_bleu_of_words_is_refused_where_there_are_no_spaces(write):
