@@ -65,6 +65,8 @@ def check(training: bool = False) -> None:
             raise ValueError(f"attnlab cannot {doing} with {name.upper()}={_text(now)}; unset {name.upper()}")
     try:
         jax.devices()
+        if isinstance(default := value(jax.config, "jax_default_device", None), str):
+            jax.devices(default)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(_no_device(jax.config, error)) from error
 
@@ -146,7 +148,7 @@ def _text(now: object) -> str:
 
 
 def _no_device(config: object, error: Exception) -> str:
-    for name in ("jax_platforms", "jax_platform_name"):
+    for name in ("jax_platforms", "jax_platform_name", "jax_default_device"):
         if asked := getattr(config, name, None):
             unset = f"unset {name.upper()}, or set {name.upper()}=cpu"
             return f"{name.upper()}={asked}: jax finds no such device ({_short(error)}); {unset}"
