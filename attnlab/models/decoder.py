@@ -93,9 +93,9 @@ class Decoder(OutputHead):
         position, i = self.target_position, np.arange(tokens.shape[0], dtype=np.int32)
         table = position.table(tokens.shape[0], self.dtype)
         x = self.embed(self.target, tokens, position, i, table, keys[0])
-        before, remat = position.per_layer(i, table), self.config.remat
-        first = first_values(self.decoder, x, before)
-        x, maps = scan_layers(self.decoder, x, keep, position, context, first, key=keys[1], before=before, remat=remat)
+        places, remat = position.per_layer(i, table), self.config.remat
+        first = first_values(self.decoder, x, places)
+        x, maps = scan_layers(self.decoder, x, keep, position, context, first, key=keys[1], places=places, remat=remat)
         return self._normed(x), maps
 
     def begin(self, length: int, context: Context | None = None) -> Decoding:
@@ -109,11 +109,11 @@ class Decoder(OutputHead):
         """Return the logits of the symbol after `token`, and the new state."""
         position, i = self.target_position, state.i[None]
         x = self.embed(self.target, token[None], position, i, state.table, None)
-        before, layers = position.per_layer(i, state.table), []
-        first = first_values(self.decoder, x, before)
+        places, layers = position.per_layer(i, state.table), []
+        first = first_values(self.decoder, x, places)
         for n, (layer, known) in enumerate(zip(unstack_layers(self.decoder), state.layers, strict=True)):
-            x = x if before is None else x + before[n].astype(x.dtype)
-            x, new = layer.extend(x, known, i, position.of_layer(n), state.keep, first)
+            place = None if places is None else places[n]
+            x, new = layer.extend(x, known, i, position.of_layer(n), state.keep, first, place)
             layers.append(new)
         return self.logits(self._normed(x))[0], replace(state, layers=tuple(layers), i=state.i + 1)
 

@@ -65,13 +65,13 @@ class Encoder(nnx.Module):
         keys = split_keys(key, 2)
         i = np.arange(x.shape[0], dtype=np.int32)
         table = self.position.table(x.shape[0], x.dtype)
-        before = self.position.per_layer(i, table)
+        places = self.position.per_layer(i, table)
         x, position = self.position.add(x, i, table), self.position
         if first is not None:
             x, position = jnp.concatenate([first[None].astype(x.dtype), x]), ShiftedByOne(position)
             keep = None if keep is None else jnp.concatenate([jnp.ones(1, bool), keep])
-            before = None if before is None else jnp.pad(before, ((0, 0), (1, 0), (0, 0)))
+            places = None if places is None else jnp.pad(places, ((0, 0), (1, 0), (0, 0)))
         x = dropout(x, self.rate, keys[0])
-        first = first_values(self.layers, x, before)
-        x, seen = scan_layers(self.layers, x, keep, position, first, key=keys[1], before=before, remat=self.remat)
+        first = first_values(self.layers, x, places)
+        x, seen = scan_layers(self.layers, x, keep, position, first, key=keys[1], places=places, remat=self.remat)
         return (x if self.encoded is None else self.encoded(x)), seen

@@ -114,9 +114,9 @@ class TransformerNetwork(Decoder):
         table = position.table(source.shape[0], self.dtype)
         symbols = self.target if self.source is None else self.source
         x = self.embed(symbols, source, position, i, table, keys[0])
-        before, remat = position.per_layer(i, table), self.config.remat
-        first = first_values(self.encoder, x, before)
-        x, seen = scan_layers(self.encoder, x, source_keep, position, first, key=keys[1], before=before, remat=remat)
+        places, remat = position.per_layer(i, table), self.config.remat
+        first = first_values(self.encoder, x, places)
+        x, seen = scan_layers(self.encoder, x, source_keep, position, first, key=keys[1], places=places, remat=remat)
         return (x if self.encoded is None else self.encoded(x)), seen
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:

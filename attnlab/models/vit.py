@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from attnlab.models.checks import check_no_embeddings, check_sizes
 from attnlab.models.classifier import Classifier, ClassifierNetwork
 from attnlab.models.shapes import ClassShape, ImageShape, Shape, Source, check_shape
+from attnlab.modules.block import plus
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.patches import Patches
 from attnlab.modules.position import Learned2D, Position, PositionEncoding
@@ -119,7 +120,7 @@ def patch_grid(position: Position | Pattern, rows: int, columns: int) -> Positio
 def add_position(
     position: PositionEncoding, x: Float[Array, "T D"], i: Int[ArrayOrNumpy, " T"], table: Array | None
 ) -> Float[Array, "T D"]:
-    """Return x plus all that a created position adds to it: to the input, and before the first layer.
+    """Return x plus all that a created position adds to it: to the input, and to that of the first self-attention.
 
     Args:
         position: The position encoding.
@@ -127,6 +128,5 @@ def add_position(
         i: Positions of the rows of x.
         table: The result of `position.table`, or None.
     """
-    before = position.per_layer(i, table)
-    x = position.add(x, i, table)
-    return x if before is None else x + before[0].astype(x.dtype)
+    places = position.per_layer(i, table)
+    return plus(position.add(x, i, table), None if places is None else places[0])

@@ -159,9 +159,19 @@ class SelfAttentionLayer(FeedForwardLayer):
     around_attention: Residual
     """The residual around it."""
 
-    def values(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
-        """Return the projected values of the self-attention for the layer's input x."""
-        return self.attention.values(self.around_attention.before(x))
+    def values(self, x: Float[Array, "T D"], place: Float[Array, "T D"] | None = None) -> Float[Array, "T F"]:
+        """Return the projected values of the self-attention for the layer's input x.
+
+        Args:
+            x: Input of the layer.
+            place: Vectors to add to the inputs of the self-attention, or None.
+        """
+        return self.attention.values(plus(self.around_attention.before(x), place))
+
+
+def plus(x: Float[Array, "T D"], place: Float[Array, "T D"] | None) -> Float[Array, "T D"]:
+    """Return x + place in the dtype of x, or x without a place."""
+    return x if place is None else x + place.astype(x.dtype)
 
 
 class EncoderLayer(SelfAttentionLayer):
@@ -179,6 +189,7 @@ class EncoderLayer(SelfAttentionLayer):
         position: PositionEncoding = NO_POSITION,
         first: Float[Array, "T F"] | None = None,
         key: PRNGKeyArray | None = None,
+        place: Float[Array, "T D"] | None = None,
     ):
         """Apply the layer to one example.
 
@@ -188,6 +199,7 @@ class EncoderLayer(SelfAttentionLayer):
             position: The position encoding.
             first: Projected values of the first layer, for a value residual.
             key: Key for dropout. None means no dropout.
+            place: Vectors to add to the inputs of the self-attention, [T D]. They do not enter the residual stream.
 
         Returns:
             The new x [T D], and the maps {"encoder": [H T T], or None without an observer}.
@@ -196,7 +208,7 @@ class EncoderLayer(SelfAttentionLayer):
         # Padded queries are masked too, because a mechanism may summarise the queries.
         mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
         inputs = self.around_attention.before(x)
-        y, maps = self.attention.attend(inputs, None, mask, position, first=first, key=keys[0])
+        y, maps = self.attention.attend(plus(inputs, place), None, mask, position, first=first, key=keys[0])
         x = self.around_attention.after(x, self.add_parallel(y, inputs, keys[1]), keys[0])
         return self.apply_feedforward(x, keys[1:]), {"encoder": maps}
 
@@ -233,6 +245,7 @@ class DecoderLayer(SelfAttentionLayer):
         context: Context | None = None,
         first: Float[Array, "T F"] | None = None,
         key: PRNGKeyArray | None = None,
+        place: Float[Array, "T D"] | None = None,
     ):
         """Apply the layer to a whole sequence (teacher forcing).
 
@@ -243,6 +256,7 @@ class DecoderLayer(SelfAttentionLayer):
             context: What the cross-attention reads; required if the layer has a cross-attention, and only then.
             first: Projected values of the first layer, for a value residual.
             key: Key for dropout. None means no dropout.
+            place: Vectors to add to the inputs of the self-attention, [T D]. They do not enter the residual stream.
 
         Returns:
             The new x [T D], and the maps {"decoder": [H T T], "cross": [H T S]}, each None without an observer.
@@ -254,7 +268,7 @@ class DecoderLayer(SelfAttentionLayer):
         self._check(context)
         keys = split_keys(key, 4)
         inputs = self.around_attention.before(x)
-        y, own = self.attention.causal(inputs, keep, position, first, keys[0])
+        y, own = self.attention.causal(plus(inputs, place), keep, position, first, keys[0])
         x, maps = self.around_attention.after(x, self.add_parallel(y, inputs, keys[2]), keys[0]), {"decoder": own}
         if self.cross is not None and self.around_cross is not None and context is not None:
             known, mask = self.cross.keys_values(context.vectors), KeyPadding(context.keep)
@@ -280,10 +294,11 @@ class DecoderLayer(SelfAttentionLayer):
         position: PositionEncoding,
         context_keep,
         first: Float[Array, "T F"] | None = None,
+        place: Float[Array, "T D"] | None = None,
     ):
         """Apply the layer to new tokens at positions i, given the state of earlier ones. Returns (x, state)."""
         inputs = self.around_attention.before(x)
-        y, own = self.attention.extend(inputs, state["own"], i, position, first)
+        y, own = self.attention.extend(plus(inputs, place), state["own"], i, position, first)
         x = self.around_attention.after(x, self.add_parallel(y, inputs, None), None)
         if self.cross is not None and self.around_cross is not None:
             # Pass the true positions, so that a mechanism computes the same as in the whole sequence.

@@ -59,20 +59,20 @@ def unstack_layers(layers: Layer | Period[Layer]) -> list[Layer]:
 
 
 def first_values(
-    layers: SelfAttentionLayer | Period, x: Float[Array, "T D"], before: Float[Array, "L T D"] | None = None
+    layers: SelfAttentionLayer | Period, x: Float[Array, "T D"], places: Float[Array, "L T D"] | None = None
 ) -> Float[Array, "T F"] | None:
     """Return the projected values of the first layer, if a layer has a value residual, else None.
 
     Args:
         layers: Stacked layers, from `stack_layers`.
         x: Input of the first layer.
-        before: Vectors to add to the input of each layer.
+        places: Vectors to add to the inputs of each layer's self-attention.
     """
     kinds = stacked_layers(layers)
     if all(kind.attention.residual is None for kind in kinds):
         return None
     first = jax.tree.map(lambda leaf: leaf[0], kinds[0])
-    return first.values(x if before is None else x + before[0].astype(x.dtype))
+    return first.values(x, None if places is None else places[0])
 
 
 def _stacked(*each: Array) -> Array:
@@ -92,7 +92,7 @@ def scan_layers(
     x: Float[Array, "T D"],
     *arguments: PyTree,
     key: PRNGKeyArray | None = None,
-    before: Float[Array, "L T D"] | None = None,
+    places: Float[Array, "L T D"] | None = None,
     remat: bool = False,
     every: bool = False,
 ) -> tuple[Float[Array, "T D"], PyTree]:
@@ -103,7 +103,7 @@ def scan_layers(
         x: Input of the first layer.
         *arguments: Further arguments of every layer. Of a position encoding, each layer receives its own.
         key: Key for dropout, split among the layers. None means no dropout.
-        before: Vectors to add to the input of each layer.
+        places: Vectors to add to the inputs of each layer's self-attention: `place` of the layer. None: none.
         remat: Recompute each layer in the backward pass. That then needs the memory of one layer, and about a tenth
             more time.
         every: Also return the output of every layer.
@@ -116,7 +116,7 @@ def scan_layers(
     size, count = len(kinds), jax.tree.leaves(kinds[0])[0].shape[0]
     by_period = lambda rows: rows.reshape(count, size, *rows.shape[1:])
     keys = None if key is None else by_period(jax.random.split(key, size * count))
-    places = None if before is None else by_period(before)
+    places = None if places is None else by_period(places)
 
     of_layer = lambda each, n: each.of_layer(n) if isinstance(each, PositionEncoding) else each
     given = [[of_layer(each, n) for each in arguments] for n in range(size)]
@@ -125,8 +125,8 @@ def scan_layers(
         layers, keys, places = here
         outs = []
         for n, layer in enumerate(layers):
-            x = x if places is None else x + places[n].astype(x.dtype)
-            x, out = layer(x, *given[n], key=None if keys is None else keys[n])
+            place = {} if places is None else {"place": places[n]}
+            x, out = layer(x, *given[n], key=None if keys is None else keys[n], **place)
             outs.append((x, out) if every else out)
         return x, outs[0] if size == 1 else jax.tree.map(_stacked, *outs)
 

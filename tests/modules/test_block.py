@@ -27,19 +27,40 @@ def layers(count):
 
 
 @jax.jit
-def up(layers, x, key=None, before=None):
-    return scan_layers(layers, x, KEEP, key=key, before=before)[0]
+def up(layers, x, key=None, places=None):
+    return scan_layers(layers, x, KEEP, key=key, places=places)[0]
 
 
 def test_scanned_layers_equal_a_loop_over_layers():
     several, x = layers(3), jax.random.normal(jax.random.key(1), (5, 8))
-    before = jax.random.normal(jax.random.key(2), (3, 5, 8))
-    one = jax.jit(lambda layer, x: layer(x, KEEP)[0])
-    for p in (jnp.zeros((3, 5, 8)), before):
+    places = jax.random.normal(jax.random.key(2), (3, 5, 8))
+    one = jax.jit(lambda layer, x, p: layer(x, KEEP, place=p)[0])
+    np.testing.assert_array_equal(up(several, x), up(several, x, places=0 * places))
+    for p in (0 * places, places):
         y = x
         for n in range(3):
-            y = one(jax.tree.map(lambda leaf, n=n: leaf[n], several), y + p[n])
-        np.testing.assert_allclose(up(several, x, before=p), y, atol=1e-6)
+            y = one(jax.tree.map(lambda leaf, n=n: leaf[n], several), y, p[n])
+        np.testing.assert_allclose(up(several, x, places=p), y, atol=1e-6)
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+def test_a_place_is_added_to_the_inputs_of_the_attention_and_not_to_the_residual(kind, parallel):
+    x, place = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
+    layer = kind(jax.random.key(0), replace(SIZES, feedforward=16 if parallel else 0, parallel=parallel), Softmax())
+    y = jax.jit(lambda layer: layer(x, KEEP, place=place)[0])(layer)
+    inputs = layer.around_attention.norm(x)
+    attend = layer.attention.causal if kind is DecoderLayer else lambda x, keep: layer.attention.attend(x)
+    expected = x + attend(inputs + place, KEEP)[0] + (layer.feedforward(inputs, None) if parallel else 0)
+    np.testing.assert_allclose(y, expected, atol=1e-6)
+    assert np.abs(y - layer(x, KEEP)[0]).max() > 0.01
+
+
+def test_a_place_reaches_values_for_later_layers():
+    x, place = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
+    layer = EncoderLayer(jax.random.key(0), SIZES, Softmax())
+    inputs = layer.around_attention.norm(x) + place
+    np.testing.assert_allclose(layer.values(x, place), layer.attention.values(inputs), atol=1e-6)
 
 
 def test_dropout_needs_a_key_and_differs_by_it():

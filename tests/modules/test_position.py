@@ -212,7 +212,7 @@ def test_floater_solves_its_differential_equation_at_any_length():
     np.testing.assert_array_equal(table[:, :5], shorter)
 
 
-def test_floater_is_added_to_the_input_or_before_every_layer():
+def test_floater_is_added_to_the_input_or_in_every_layer():
     every = made(Floater(), layers=3)
     table = every.table(6, "float32")
     assert every.add(x(), I, table) is not None

@@ -49,7 +49,7 @@ class PositionEncoding:
         return x
 
     def per_layer(self, i: Int[ArrayOrNumpy, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
-        """Return what is added to the input of each layer, or None."""
+        """Return what is added to the inputs of each layer's self-attention, or None."""
         return None
 
     def rotate(

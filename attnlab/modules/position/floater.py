@@ -22,12 +22,12 @@ from attnlab.ops.precision import accumulation_dtype
 
 @dataclass(frozen=True)
 class Floater(Position):
-    """Points p(n · step) of a learned flow dp/dt = h(t, p), added before the layers (Liu et al. 2020).
+    """Points p(n · step) of a learned flow dp/dt = h(t, p), added in the layers (Liu et al. 2020).
 
     h(t, p) = W_2 tanh(W_1 [p ; t] + b_1) + b_2, and p(0) is learned. Any length is supported.
 
-    A layer's p is added to its input, so it also enters the residual stream and the layers after it. The authors' code
-    adds it inside the layer, to the inputs of queries, keys and values, and not to the residual.
+    As in the authors' code, a layer's p is added to what its self-attention computes queries, keys and values from, and
+    not to the residual stream. In a pre-norm layer that is after the norm.
     """
 
     step: float = 0.1
@@ -35,7 +35,7 @@ class Floater(Position):
     hidden: int | None = None
     """Number of hidden units of h. None: the width of the model."""
     place: Literal["input", "layers"] = "layers"
-    """Where p is added: to the input, or before every layer.
+    """Where p is added: to the input, or to the inputs of the self-attention in every layer.
 
     With "layers" each layer has its own p(0), and all share h. This is the paper's better variant (section 3.2).
     """
@@ -80,7 +80,7 @@ class Flow(PositionEncoding, nnx.Module):
         return x + lookup(self._solved(x, table)[0], i, jnp.nan).astype(x.dtype)
 
     def per_layer(self, i, table):
-        """Return p_i of each layer if p is added before the layers, else None."""
+        """Return p_i of each layer if p is added in the layers, else None."""
         return None if self.config.place == "input" else jax.vmap(lambda table: lookup(table, i, jnp.nan))(table)
 
     def _solved(self, x, table):
