@@ -30,7 +30,7 @@ def score(options: argparse.Namespace) -> int:
     if out != STDOUT:
         _check_out(out, named=options.out is not None)
     if options.json is not None:
-        check_target("--json", options.json)
+        _check_json(options.json, out)
     user_code(options)
     from attnlab.lab.trained.score import score, table
 
@@ -61,6 +61,15 @@ def _check_out(path: Path, named: bool) -> None:
         check_place("--out", path)
     except FolderError as error:
         raise error if named else FolderError(f"{error}; {other}") from error
+
+
+def _check_json(path: Path, out: Path) -> None:
+    """Check, before anything is computed, that the scores can be written and would not replace a file."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path} already exists; set another file with --json FILE")
+    check_target("--json", path)
+    if path.resolve() == out.resolve():
+        raise ValueError(f"--out and --json are the same file, {path}; name two files")
 
 
 def record(one: Scored) -> JsonObject:

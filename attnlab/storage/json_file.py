@@ -16,6 +16,7 @@ from attnlab.storage.fsync import write_atomically
 Fields = dict[str, type | tuple[type, ...]]
 JsonObject = dict[str, Any]  # a JSON object by field; whoever reads a field that `Fields` do not name checks it
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a whole number"}
+OF_A_RUN = ("experiment.json", "study.json")  # the folder of a run or of a study holds one of them
 
 
 class FolderError(Exception):
@@ -141,7 +142,7 @@ def check_place(option: str, path: Path) -> None:
     """Check that the file of an option can be written, before there is anything to write.
 
     Raises:
-        ValueError: The path is a folder, or its parent folder does not exist.
+        ValueError: The path is a folder or a file in the folder of a run, or its parent folder does not exist.
         FolderError: The operating system refuses to write it.
     """
     if path.is_dir():
@@ -150,6 +151,8 @@ def check_place(option: str, path: Path) -> None:
         raise ValueError(f"{option} {path}: the folder {path.parent} does not exist")
     with folder_errors(path):
         exists = path.exists()
+        if exists and any((folder / name).is_file() for folder in path.resolve().parents for name in OF_A_RUN):
+            raise ValueError(f"{option} {path} would replace a file in the folder of a run; name another file")
         path.open("ab").close()
         if not exists:
             path.unlink()

@@ -32,3 +32,17 @@ def test_an_unwritable_output_file_is_refused_beforehand_and_an_existing_one_is_
     (tmp_path / "a.json").write_text("{}")
     check("--json", tmp_path / "a.json")
     assert (tmp_path / "a.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("owner", ["experiment.json", "study.json"])
+@pytest.mark.parametrize("inside", ["", "checkpoints/8/"])
+def test_a_file_of_a_run_is_not_replaced(tmp_path, owner, inside):
+    (tmp_path / inside).mkdir(parents=True, exist_ok=True)
+    (tmp_path / owner).write_text("{}")
+    file = tmp_path / f"{inside}result.json"
+    file.write_text("{}")
+    with pytest.raises(ValueError, match=re.escape(f"{file} would replace a file in the folder of a run")):
+        check_target("--json", file)
+    # A new file may lie there.
+    check_target("--json", tmp_path / inside / "mine.json")
+    assert file.read_text() == "{}"

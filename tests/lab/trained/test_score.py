@@ -411,6 +411,14 @@ def test_no_file_is_replaced_and_answers_may_go_to_standard_output(trained, tmp_
     assert main(["score", str(folder), file, "--out", str(default)]) == 2
     assert main(["score", str(folder), file, "--out", str(tmp_path)]) == 2
     assert main(["score", str(folder), file, "--json", str(tmp_path / "x.txt"), "--out", "-"]) == 2
+    result = (folder / "result.json").read_bytes()
+    capsys.readouterr()
+    assert main(["score", str(folder), file, "--json", str(folder / "result.json"), "--out", "-"]) == 2
+    assert "result.json already exists; set another file with --json FILE" in capsys.readouterr().err
+    same = str(tmp_path / "same.json")
+    assert main(["score", str(folder), file, "--json", same, "--out", same]) == 2
+    assert "--out and --json are the same file" in capsys.readouterr().err
+    assert (folder / "result.json").read_bytes() == result
     capsys.readouterr()
     assert main(["score", str(folder), file, "--out", "-"]) == 0
     out, said = capsys.readouterr()
