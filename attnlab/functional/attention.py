@@ -16,6 +16,7 @@ from attnlab.functional.operands import Operands, resolve
 from attnlab.mechanisms import Mechanism
 from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import ArrayOrNumpy, Causal, Edges, Full, KeyPadding, Mask, QueryPadding, Segments
+from attnlab.ops.mask.base import not_a_mask
 from attnlab.ops.tree import pytree, static
 
 
@@ -88,6 +89,8 @@ def attention(
     call.add_rows("query_keep", query_keep, T)
     call.add_rows("query_segment", segments[0], T)
     call.add_rows("key_segment", segments[1], S)
+    if isinstance(mask, type):
+        raise TypeError(not_a_mask(mask))
     if not (mask is None or isinstance(mask, Mask)):
         call.add_pairs("mask", _array("mask", mask, jnp.bool_, "a boolean array or a mask; add scores as bias"))
     if bias is not None and not mechanism.traits.bias:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
-
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import ArrayOrNumpy, Mask
+from attnlab.ops.mask.base import not_a_mask
 
 
 def arrays(*given: ArrayLike | None) -> tuple:
@@ -44,19 +41,8 @@ def check_kinds(mechanism: Mechanism, mask: object, bias: object) -> None:
         bias: the bias, expected a function `bias(q, i, j)` or None.
     """
     if not isinstance(mask, Mask):
-        raise TypeError(f"{mechanism}: {_no_mask(mask)}")
+        raise TypeError(f"{mechanism}: {not_a_mask(mask)}")
     check_bias(mechanism, bias)
-
-
-def _no_mask(mask: object) -> str:
-    """Returns why an object is not a mask, and what to write instead."""
-    if isinstance(mask, type) and issubclass(mask, Mask):
-        needed = [field.name for field in fields(mask) if field.default is MISSING] if is_dataclass(mask) else []
-        return f"expected a mask, got the class {mask.__name__}: write {mask.__name__}({', '.join(needed)})"
-    if isinstance(mask, (jax.Array, np.ndarray)):
-        kind = "KeyPadding" if len(mask.shape) == 1 else "Edges"
-        return f"expected a mask, got an array of shape {tuple(mask.shape)}: write {kind}(array)"
-    return f"expected a mask, for example Causal() or KeyPadding(keep), got {type(mask).__name__}"
 
 
 def check_names(mechanism: Mechanism, extra: dict) -> None:
@@ -190,8 +176,12 @@ def _lifted(q, k, v, new: bool) -> str:
     """Returns a hint to use `jax.vmap` if q, k and v have the same number of leading axes, else an empty string."""
     if not (more := q.ndim - 2) > 0 or not q.ndim == k.ndim == v.ndim:
         return ""
-    call = "lambda q, k, v: causal(mechanism, q, k, v)" if new else "mechanism.attend"
-    return f"; for leading axes, write {'jax.vmap(' * more}{call}{')' * more}(q, k, v)"
+    call = "causal(mechanism, q, k, v)" if new else "mechanism.attend(q, k, v, mask)"
+    lifted = f"{'jax.vmap(' * more}lambda q, k, v: {call}{')' * more}(q, k, v)"
+    if more > 2:
+        return f"; for leading axes, write {lifted}"
+    batch = "B " * (more - 1)
+    return f"; for [{batch}T H K], use attnlab.attention; for [{batch}H T K], write {lifted}"
 
 
 def zero_where_padded(keep: Bool[ArrayOrNumpy, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:

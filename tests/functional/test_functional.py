@@ -263,7 +263,7 @@ Q, Y = np.zeros((2, 5, 4, 8), np.float32), np.zeros((2, 7, 2, 8), np.float32)
         (TypeError, r"mask must be a boolean array or a mask; add scores as bias, got .* float32", {"mask": Q}),
         (
             TypeError,
-            r"mask must be a boolean array or a mask; add scores as bias, got <class .*Causal",
+            r"expected a mask, got the class Causal: write Causal\(\)",
             {"mask": Causal},
         ),
         (TypeError, r"bias must be an array of floats or a function bias\(q, i, j\), got .* int", {"bias": [[1]]}),

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import attnlab
 from attnlab import mechanisms
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.mechanisms.inputs import check_kinds
@@ -86,18 +87,31 @@ def test_invalid_masks_are_refused_with_a_suggestion(mask, told):
         check_kinds(Softmax(), mask, None)
 
 
+@pytest.mark.parametrize(
+    "compose", [lambda: Causal & Window(2, 2), lambda: Causal | Window(2, 2), lambda: Window(2, 2) & Causal]
+)
+def test_a_class_instead_of_a_mask_is_refused_with_a_suggestion(compose):
+    with pytest.raises(TypeError, match=r"got the class Causal: write Causal\(\)$"):
+        compose()
+    with pytest.raises(TypeError, match=r"got the class Causal: write Causal\(\)$"):
+        attnlab.attention(*np.ones((3, 1, 4, 1, 2), np.float32), mask=Causal)
+
+
 @pytest.mark.parametrize("axes", [1, 2])
 def test_the_suggested_vmap_for_leading_axes_runs(axes):
-    mechanism = Softmax()
-    q = k = v = np.ones((3,) * axes + (4, 2), np.float32)
+    mechanism, mask = Softmax(), Causal()
+    q, k, v = np.random.default_rng(0).normal(size=(3, *(3,) * axes, 4, 2)).astype(np.float32)
+    expected = attnlab.attention(*(np.swapaxes(x, -2, -3) for x in (q, k, v)), causal=True)
     extend = lambda q, k, v: mechanism.extend(mechanism.start(4, 2, 2), q, k, v)
     for call, form in ((mechanism.attend, mechanism.attend), (mechanism.causal, None), (extend, None)):
-        with pytest.raises(ValueError, match=r" of one head, got .*; for leading axes, write ") as refused:
+        with pytest.raises(
+            ValueError, match=r" of one head, got .*; for \[(B )?T H K\], use attnlab.attention; for"
+        ) as refused:
             call(q, k, v)
         line = str(refused.value).rpartition("write ")[2]
         assert ("causal" in line) == (form is None)
-        found = eval(line, {"jax": jax, "mechanism": mechanism, "causal": mechanisms.causal, "q": q, "k": k, "v": v})
-        np.testing.assert_allclose(found, v, atol=1e-6)
+        names = {"jax": jax, "mechanism": mechanism, "causal": mechanisms.causal, "mask": mask, "q": q, "k": k, "v": v}
+        np.testing.assert_allclose(np.swapaxes(eval(line, names), -2, -3), expected, atol=1e-6)
 
 
 HEADED = [name for name, mechanism in MECHANISMS.items() if mechanism.heads(2)]

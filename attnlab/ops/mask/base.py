@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 
 import jax
 import jax.numpy as jnp
@@ -118,15 +118,40 @@ class Mask(metaclass=Documented):
 
     def __and__(self, other: Mask) -> Mask:
         """Returns a mask of the pairs that both masks allow."""
-        return And(self, other) if isinstance(other, Mask) else NotImplemented
+        return And(self, _mask(other))
 
     def __or__(self, other: Mask) -> Mask:
         """Returns a mask of the pairs that either mask allows."""
-        return Or(self, other) if isinstance(other, Mask) else NotImplemented
+        return Or(self, _mask(other))
+
+    def __rand__(self, other: object) -> Mask:
+        """Raises TypeError, because the left operand is not a mask."""
+        return And(_mask(other), self)
+
+    def __ror__(self, other: object) -> Mask:
+        """Raises TypeError, because the left operand is not a mask."""
+        return Or(_mask(other), self)
 
     def __invert__(self) -> Mask:
         """Returns a mask of the pairs that this mask forbids."""
         return Not(self)
+
+
+def not_a_mask(mask: object) -> str:
+    """Returns why an object is not a mask, and what to write instead."""
+    if isinstance(mask, type) and issubclass(mask, Mask):
+        needed = [field.name for field in fields(mask) if field.default is MISSING] if is_dataclass(mask) else []
+        return f"expected a mask, got the class {mask.__name__}: write {mask.__name__}({', '.join(needed)})"
+    if isinstance(mask, (jax.Array, np.ndarray)):
+        kind = "KeyPadding" if len(mask.shape) == 1 else "Edges"
+        return f"expected a mask, got an array of shape {tuple(mask.shape)}: write {kind}(array)"
+    return f"expected a mask, for example Causal() or KeyPadding(keep), got {type(mask).__name__}"
+
+
+def _mask(other: object) -> Mask:
+    if not isinstance(other, Mask):
+        raise TypeError(not_a_mask(other))
+    return other
 
 
 def _known(mask: Mask, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
