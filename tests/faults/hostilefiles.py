@@ -50,7 +50,7 @@ def pickle_named_npz(place: Place) -> None:
     path = place.root / "arrays.npz"
     path.write_bytes(pickle.dumps(Payload(place.canary)))
     for read in (arrays.npz, arrays.npy, arrays.idx, waves.read, archives.members):
-        refused("is not an? (npz|npy|IDX|wav|archive)|not an archive", read, path)
+        refused("is not an? (npz|npy|IDX|wav)|nor an archive", read, path)
 
 
 def _npy(header: str, content: bytes = bytes(24), version: int = 1, length: int | None = None) -> bytes:

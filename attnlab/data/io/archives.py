@@ -48,11 +48,18 @@ def members(archive: bytes | Path, path: str | Path = "archive") -> dict[str, by
                 raise DataError(f"{path} contains {name!r} twice")
             found[name] = body
     except _BROKEN as error:
-        raise DataError(f"{path} is damaged or not an archive: {' '.join(str(error).split())}") from error
+        if not _begins_as_archive(content):
+            raise DataError(f"{path} is neither a folder nor an archive (zip or tar)") from error
+        raise DataError(f"{path} is a damaged archive: {' '.join(str(error).split())}") from error
     folders = {str(folder) for name in found for folder in PurePosixPath(name).parents}
     if both := folders & found.keys():
         raise DataError(f"{path} contains {both.pop()!r} as a file and as a folder")
     return found
+
+
+def _begins_as_archive(content: bytes) -> bool:
+    """Returns whether the first bytes are those of a zip, a tar, or compressed content."""
+    return content.startswith((GZIP, XZ, *ZIP)) or content[257:262] == b"ustar"
 
 
 def _tar(packed: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:

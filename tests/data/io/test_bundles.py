@@ -68,7 +68,7 @@ def test_a_missing_or_altered_bundle_is_reported(root):
     with pytest.raises(DataError, match=r"found for its 3 files"):
         BUNDLE.read()
     (root / "data/set/packed.zip").write_bytes(b"PK\x03\x04")
-    with pytest.raises(DataError, match=r"packed.zip is damaged or not an archive"):
+    with pytest.raises(DataError, match=r"packed.zip is a damaged archive"):
         BUNDLE.read()
 
 
