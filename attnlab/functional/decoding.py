@@ -42,17 +42,17 @@ def init_cache(
     key_heads: int | None = None,
     dtype: DTypeLike | None = None,
 ) -> DecodingCache:
-    """Creates the state before the first token, for `decode_step`.
+    """Creates the state before the first token, for `decode_step`: a KV cache, or a state of constant size.
 
     Args:
         mechanism: name in `attnlab.MECHANISMS`, or a mechanism.
         batch: number of examples B. None: one example, whose arrays have no such axis.
-        length: number of tokens that a cache of keys and values can hold.
+        length: number of tokens that a KV cache (of keys and values) can hold.
         heads: number of query heads H.
         width: width K of queries and keys.
         value_width: width V of values. Default: `width`.
         key_heads: number of key heads G. It divides H. Default: `heads`.
-        dtype: dtype of a cache of keys and values. Sums have at least float32. Default: the default float.
+        dtype: dtype of a KV cache. Sums have at least float32. Default: the default float.
 
     Returns:
         The cache.

@@ -22,8 +22,8 @@ from attnlab.ops.token_block import TokenBlock, dense_mask
 class Pairwise(CheckedMechanism):
     """A mechanism with a weight for every pair: y = weights(q, k) v.
 
-    A subclass implements `weights`. Attention under any mask follows, and decoding with a cache of keys and values. The
-    methods that a subclass may also implement are `edge_weights`, with the trait `edges`, and faster forms of
+    A subclass implements `weights`. Attention under any mask follows, and decoding with a KV cache, of keys and values.
+    The methods that a subclass may also implement are `edge_weights`, with the trait `edges`, and faster forms of
     `attend_all` and `attend_causal`.
     """
 

@@ -24,18 +24,18 @@ EXAMINED = 250  # sequences in an evaluation batch
 
 @dataclass(frozen=True)
 class Recall(Task):
-    """Key-value pairs, then a key whose value is to be predicted: "k1 v5 k2 v0 k1" → "v5". Scored by accuracy.
+    """Associative recall (MQAR): "k1 v5 k2 v0 k1" → "v5". Scored by accuracy.
 
-    Every sequence has its own dictionary, in which two keys may have the same value. It begins with `pairs` pairs in
-    random order. If there are more pairs than keys, each key occurs once and some occur again with the same value. The
-    keys of `queries` of these pairs follow, at positions drawn uniformly from the rest of the sequence. Only these
-    positions are scored. Training also predicts the value of each key that occurs again among the pairs, because it is
-    known by then. Training never repeats a sequence.
+    Key-value pairs are followed by keys whose values are to be predicted. Every sequence has its own dictionary, in
+    which two keys may have the same value. It begins with `pairs` pairs in random order. If there are more pairs than
+    keys, each key occurs once and some occur again with the same value. The keys of `queries` of these pairs follow, at
+    positions drawn uniformly from the rest of the sequence. Only these positions are scored. Training also predicts the
+    value of each key that occurs again among the pairs, because it is known by then. Training never repeats a sequence.
 
     The defaults are the single question of Ba et al. 2016, at the size of Hedgehog's Table 2 (Zhang et al. 2024:
     vocabulary 40, length 128), which gives no further details. `vocabulary=256 pairs=4 queries=4 length=64` has the
-    sizes of the small form of multi-query recall (Arora et al. 2023). That task mostly asks soon after the pairs, and
-    uses no value twice.
+    sizes of the small form of multi-query associative recall (MQAR, Arora et al. 2023). That task mostly asks soon
+    after the pairs, and uses no value twice.
     """
 
     vocabulary: int = 40
