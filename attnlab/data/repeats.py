@@ -1,8 +1,9 @@
-"""Checks for examples and files that are in two parts of a data set."""
+"""Checks for examples and files that occur twice in a data set."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 
@@ -30,6 +31,33 @@ def repeated(
         if count := sum(example in known for example in held[part]):
             are = "is" if count == 1 else "are"
             lines.append(f"{part}: {count:,} of {len(held[part]):,} {what} {are} also in {other}")
+    return tuple(lines)
+
+
+def ambiguous(
+    parts: Mapping[str, Iterable[tuple[Hashable, Hashable, str]]],
+    what: str = "example",
+    where: str = "in several classes",
+) -> tuple[str, ...]:
+    """Returns a line for each part in which equal inputs have several answers, of which only one can be correct.
+
+    Args:
+      parts: the input, the answer and the name of each example, by part.
+      what: singular noun for the inputs, used in the lines.
+      where: how the lines describe inputs with several answers.
+
+    >>> ambiguous({"test": [("a.png", "cat", "1"), ("a.png", "dog", "2"), ("b.png", "cat", "3")]}, "picture")
+    ('test: 1 picture is in several classes, of which only one can be correct: 1 and 2',)
+    """
+    lines = []
+    for part, examples in parts.items():
+        found: dict[Hashable, dict[Hashable, str]] = {}
+        for given, answer, name in examples:
+            found.setdefault(given, {}).setdefault(answer, name)
+        if several := [answers.values() for answers in found.values() if len(answers) > 1]:
+            count = f"1 {what} is" if len(several) == 1 else f"{len(several):,} {what}s are"
+            first = " and ".join(shorten(name, 60, placeholder=" …") for name in dict.fromkeys(several[0]))
+            lines.append(f"{part}: {count} {where}, of which only one can be correct: {first}")
     return tuple(lines)
 
 

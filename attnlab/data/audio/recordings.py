@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnlab.data import repeats
 from attnlab.data.audio import waves
 from attnlab.data.io import folders
 from attnlab.data.io.files import DataError, user_path
@@ -206,20 +207,9 @@ def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
 
 
 def ambiguous(parts: Parts) -> tuple[str, ...]:
-    """Returns a note for each part in which equal recordings, sample by sample, are in several classes.
-
-    Only one of these classes can be predicted.
-    """
-    notes = []
-    for part, recordings in parts.items():
-        found: dict[bytes, dict[str, Recording]] = {}
-        for each in recordings:
-            found.setdefault(each.samples.tobytes(), {}).setdefault(each.label, each)
-        if several := [list(alike.values()) for alike in found.values() if len(alike) > 1]:
-            first = " and ".join(each.name for each in several[0])
-            are = "1 recording is" if len(several) == 1 else f"{len(several)} recordings are"
-            notes.append(f"{part}: {are} in several classes, of which only one can be correct: {first}")
-    return tuple(notes)
+    """Returns a note for each part in which equal recordings, sample by sample, are in several classes."""
+    found = {part: [(each.samples.tobytes(), each.label, each.name) for each in parts[part]] for part in parts}
+    return repeats.ambiguous(found, "recording")
 
 
 def _label(root: Path, file: Path, strict: bool = True) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from attnlab.console.metric import Metric
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.io.files import DataError
 from attnlab.data.names import check_part
-from attnlab.data.repeats import repeated
+from attnlab.data.repeats import ambiguous, repeated
 from attnlab.data.rng import generator
 from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.masking import Masking
@@ -90,7 +90,11 @@ class FinetuningData(SentenceInterface, ClassificationData):
         self._examined = {part: pad(ids[part], width) for part in ("valid", "test")}
         self.fingerprint = _fingerprint(parts, unlabelled)
         read_too = {"the unlabelled text": unlabelled, "valid": texts["valid"], "test": texts["test"]}
-        self.notes = (*repeated(texts), *repeated(read_too, within="the unlabelled text"))
+        self.notes = (
+            *ambiguous({part: _labelled(parts[part]) for part in texts}, "text"),
+            *repeated(texts),
+            *repeated(read_too, within="the unlabelled text"),
+        )
 
     @property
     def first_steps(self) -> tuple[int, ...]:
@@ -185,7 +189,10 @@ class FinetuningData(SentenceInterface, ClassificationData):
         found._examined = self._examined | {"test": pad(ids, width)}
         labels = [self.classes.index(str(each.targets[0])) if each.targets else NONE for each in examples]
         found._labels = self._labels | {"test": np.array(labels, np.int32)}
-        found.notes = repeated({"train": self._texts["train"], path: texts})
+        found.notes = (
+            *ambiguous({path: _labelled(examples)}, "text"),
+            *repeated({"train": self._texts["train"], path: texts}),
+        )
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
@@ -219,6 +226,11 @@ def _fitted(units: TokenizerSpec, texts: list[str], least: int) -> Tokenizer:
     if not words:
         raise DataError(f"none of the {len(counts)} training words occurs task.least={least} times; use task.least=1")
     return units.restored(Vocabulary(words), {})
+
+
+def _labelled(examples: Iterable[Example]) -> list[tuple[str, str, str]]:
+    """Returns text, class and text of each example whose class is known."""
+    return [(str(each.source), str(each.targets[0]), str(each.source)) for each in examples if each.targets]
 
 
 def _fingerprint(parts: Parts, unlabelled: Sequence[str]) -> str:

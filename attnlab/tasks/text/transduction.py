@@ -14,24 +14,22 @@ from attnlab.data import names
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part
-from attnlab.data.repeats import repeated
-from attnlab.data.text.example import Example, Parts, Symbols
+from attnlab.data.repeats import ambiguous, repeated
+from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.marks import DEFAULT, SOURCE_MARKS, mark_count, marked
-from attnlab.data.text.units import Tokenizer, TokenizerSpec
+from attnlab.data.text.units import TokenizerSpec
 from attnlab.data.text.vocabulary import END, PAD
 from attnlab.tasks.base.metrics import EXACT_MATCH, PERPLEXITY, TOKEN_ACCURACY, WORD_ERROR_RATE, perplexity
 from attnlab.tasks.base.primary_metric import too_short
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Row, TaskData
 from attnlab.tasks.base.text_interface import Batch
+from attnlab.tasks.text.pair_encoding import UNKNOWN, encode_pairs, fit_tokenizers, unknown_symbols
 from attnlab.tasks.text.pairing import PairInterface, PairOptions, written
 
 EXAMINED = 256  # examples in an evaluation batch
 SHARES = (EXACT_MATCH, WORD_ERROR_RATE)  # metrics that count each example as correct or wrong
-UNKNOWN = (  # how messages describe examples with such symbols, for each side
-    "have source symbols that do not occur in training and are left out",
-    "have target symbols that do not occur in training",
-)
+SEPARATE = "in several examples with different references"
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 Sides = tuple[list[list[int]], list[list[int]]]  # ids of sources, ids of targets
 
@@ -73,13 +71,13 @@ class PairData(PairInterface, TaskData):
         self.more_metrics = (*more, TOKEN_ACCURACY, PERPLEXITY)
         self._parts, self._measure = parts, measure
         self.figure = "nats" if how.get("likelihood") else ""
-        tokenizers = _tokenizers(parts, units)
+        tokenizers = fit_tokenizers(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
         sources = [marked(tokenizers[0].encode(written(source)), source_marks) for source, _ in pairs]
         targets = [[*tokenizers[1].encode(written(target)), END] for _, target in pairs]
         self._sources, self._targets = pad(sources), pad(targets)
         self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
-        encoded = {part: _encoded(tokenizers, parts[part], source_marks) for part in ("valid", "test")}
+        encoded = {part: encode_pairs(tokenizers, parts[part], source_marks) for part in ("valid", "test")}
         self._examples: dict[str, Sides] = {part: (sides[0], sides[1]) for part, sides in encoded.items()}
         self.notes = tuple(
             f"{part}: {count} of {len(parts[part])} examples {words}"
@@ -87,6 +85,7 @@ class PairData(PairInterface, TaskData):
             for count, words in zip(counts, UNKNOWN, strict=True)
             if count
         ) + repeated({part: [tuple(example.source) for example in parts[part]] for part in PARTS})
+        self.notes += ambiguous({part: _answers(parts[part]) for part in ("valid", "test")}, "source", SEPARATE)
         references = [
             [*tokenizers[1].encode(written(target), known=True), END]
             for part in ("valid", "test")
@@ -169,7 +168,7 @@ class PairData(PairInterface, TaskData):
             DataError: If a source is longer than the model reads, or a reference longer than it can answer. The message
                 names the first one.
         """
-        sources, targets, _ = _encoded((self.source, self.target), examples, self.source_marks)
+        sources, targets, _ = encode_pairs((self.source, self.target), examples, self.source_marks)
         # The marks of a source do not count, because they are not in the file.
         for side, rows, more, room in (
             ("source", sources, mark_count(self.source_marks), self.source_room),
@@ -185,8 +184,9 @@ class PairData(PairInterface, TaskData):
         known, asked = ([tuple(each.source) for each in held] for held in (self._parts["train"], examples))
         found._left_out = self._left_out | {"test": found._too_short("test")}
         found.notes = (
-            *_unknown(path, places, (self.source, self.target), examples),
+            *unknown_symbols(path, places, (self.source, self.target), examples),
             *repeated({"train": known, path: asked}),
+            *ambiguous({path: _answers(examples)}, "source", SEPARATE),
             *found._notes_left_out("test", path),
         )
         return found
@@ -254,63 +254,17 @@ class PairData(PairInterface, TaskData):
         return sampled(len(groups), limit, groups)
 
 
+def _answers(examples: Iterable[Example]) -> list[tuple[tuple, frozenset, str]]:
+    """Returns the source with its group, the references, and the text of the source of each example with references."""
+    return [
+        ((tuple(each.source), each.group), frozenset(map(tuple, each.targets)), written(each.source))
+        for each in examples
+        if each.targets
+    ]
+
+
 def _zero(where: str, metric: str) -> str:
     return f"{where}: perfect answers would have {metric} 0, because all references are shorter than its n-grams"
-
-
-def _encoded(
-    tokenizers: tuple[Tokenizer, Tokenizer], examples: Iterable[Example], source_marks: str
-) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
-    """Encodes examples without the symbols that never occur in training.
-
-    Returns:
-        The marked ids of sources, the ids of first references, and how many examples of each side had such symbols,
-        [2].
-    """
-    sources, targets, odd = [], [], np.zeros(2, int)
-    for example in examples:
-        # An example of a user's test file may have no target.
-        sides = zip(tokenizers, (example.source, example.targets[0] if example.targets else ""), strict=True)
-        (source, target), whole = zip(*(_known(tokenizer, side) for tokenizer, side in sides), strict=True)
-        sources.append(marked(source, source_marks))
-        targets.append([*target, END] if example.targets else [])
-        odd += np.logical_not(whole)
-    return sources, targets, odd
-
-
-def _unknown(
-    path: str,
-    places: Sequence[str],
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    examples: Sequence[Example],
-    most: int = 5,
-) -> Iterable[str]:
-    """Yields a message about the examples of a file with symbols that never occur in training, for each side."""
-    for side, words in enumerate(UNKNOWN):
-        texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
-        pairs = zip(places, texts, strict=True)
-        odd = [place for place, text in pairs if text and not _known(tokenizers[side], text[0])[1]]
-        if odd:
-            shown = ", ".join(odd[:most]) + (", …" if len(odd) > most else "")
-            yield f"{path}: {len(odd)} of {len(examples)} examples {words}: {shown}"
-
-
-def _known(tokenizer: Tokenizer, symbols: Symbols) -> tuple[list[int], bool]:
-    """Returns the ids of a side without symbols that never occur in training, and whether these are all of the side."""
-    try:
-        return tokenizer.encode(written(symbols)), True
-    except DataError:
-        return tokenizer.encode(written(symbols), known=True), False
-
-
-def _tokenizers(parts: Parts, units: tuple[TokenizerSpec, ...]) -> tuple[Tokenizer, Tokenizer]:
-    """Returns the tokenizers of both sides, learned from the training part only."""
-    sources = [written(example.source) for example in parts["train"]]
-    targets = [written(target) for example in parts["train"] for target in example.targets]
-    if len(units) == 1:
-        both = units[0].fit([*sources, *targets])
-        return both, both
-    return units[0].fit(sources), units[1].fit(targets)
 
 
 def _refuse_empty(parts: Parts) -> None:

@@ -14,7 +14,7 @@ from attnlab.data.batches import Buckets
 from attnlab.data.images import photos, sampling
 from attnlab.data.images.labelled import Labelled, absent
 from attnlab.data.names import PARTS, check_part
-from attnlab.data.repeats import hashes, repeated
+from attnlab.data.repeats import ambiguous, hashes, repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.classification import NONE, ClassificationData
@@ -80,7 +80,12 @@ class ImageData(ClassificationData):
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
         alike = {part: hashes(held.images) for part, held in parts.items()}
-        self.notes = (*absent(parts, self.classes), *sampling.small_class_notes(train, share), *repeated(alike))
+        self.notes = (
+            *absent(parts, self.classes),
+            *sampling.small_class_notes(train, share),
+            *ambiguous({part: self._labelled(part, alike[part]) for part in parts}, "picture"),
+            *repeated(alike),
+        )
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Returns {"source": [B H W C] uint8, "label": [B] int32}."""
@@ -139,8 +144,18 @@ class ImageData(ClassificationData):
         found = copy(self)
         found.parts = {**self.parts, "test": held}
         found._names_of = {} if names is None else {"test": names}
-        found.notes = repeated({"train": hashes(self.parts["train"].images), path: hashes(held.images)})
+        alike = hashes(held.images)
+        found.notes = (
+            *ambiguous({path: found._labelled("test", alike)}, "picture"),
+            *repeated({"train": hashes(self.parts["train"].images), path: alike}),
+        )
         return found
+
+    def _labelled(self, part: str, alike: Sequence[int]) -> list[tuple[int, int, str]]:
+        """Returns the hash, the label and the name of each picture of a part whose class is known."""
+        labels, names = self.parts[part].labels.tolist(), self._names_of.get(part)
+        named = lambda n: f"{part}:{n + 1}" if names is None else names[n]
+        return [(alike[n], label, named(n)) for n, label in enumerate(labels) if label != NONE]
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
         """Returns the names of the images, or their numbers, for example "test:12"."""

@@ -232,6 +232,15 @@ def test_user_files(tmp_path):
         Sentences(**files).load()
 
 
+def test_sentences_in_several_classes_are_named():
+    text, (first, second, *_) = PARTS["test"][0].source, sorted({each.targets[0] for each in PARTS["train"]})
+    test = [Example(text, (first,)), Example(text, (second,))]
+    line = f"1 text is in several classes, of which only one can be correct: {text}"
+    found = FinetuningData(PARTS | {"test": test}, Words())
+    assert f"test: {line}" in found.notes
+    assert f"file: {line}" in found.with_test(test, "file", [1, 2]).notes
+
+
 def test_evaluation_sentences_among_unlabelled_are_reported(tmp_path):
     test = str(PARTS["test"][0].source)
     assert made(unlabelled=["something else"]).notes == made().notes

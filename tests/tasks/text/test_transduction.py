@@ -52,6 +52,19 @@ def test_ids_are_below_the_vocabularies(copying):
         assert array.max() == tokenizer.vocabulary.size - 1
 
 
+def test_sources_in_examples_with_different_references_are_named():
+    train = [Example("ab", ("x",)), Example("a", ("y",))]
+    test = [Example("ab", ("x",)), Example("ab", ("y",)), Example("a", ("x",)), Example("a", ("x",))]
+    found = problem({"train": [*train, *test], "valid": train, "test": test}, buckets=1)
+    line = "1 source is in several examples with different references, of which only one can be correct: ab"
+    assert [note for note in found.notes if "only one" in note] == [f"test: {line}"]
+    scored = found.with_test(test[:2], "words.tsv", ["line 1", "line 2"])
+    assert [note for note in scored.notes if "only one" in note] == [f"words.tsv: {line}"]
+    # Several references of one example are all correct.
+    joined = problem({"train": train, "valid": train, "test": [Example("ab", ("x", "y"))]}, buckets=1)
+    assert not [note for note in joined.notes if "only one" in note]
+
+
 def test_every_pronunciation_is_a_training_pair():
     train = [Example("ab", ("x", "y")), Example("a", ("x",))]
     taught = problem({"train": train, "valid": train, "test": train}, buckets=1)

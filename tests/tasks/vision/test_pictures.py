@@ -114,6 +114,19 @@ def test_absent_classes_are_noted():
     )
 
 
+def test_pictures_in_several_classes_are_named():
+    parts = {"train": part(30), "valid": part(9), "test": part(6)}
+    images = parts["test"].images.copy()
+    images[1] = images[0]
+    labels = parts["test"].labels.copy()
+    labels[:2] = 0, 1
+    test = Labelled(images, labels)
+    line = "1 picture is in several classes, of which only one can be correct: "
+    assert f"test: {line}test:1 and test:2" in ImageData(parts | {"test": test}, CLASSES).notes
+    scored = ImageData(parts, CLASSES).with_test(test, [f"{n}.png" for n in range(6)], "folder")
+    assert f"folder: {line}0.png and 1.png" in scored.notes
+
+
 def test_classes_too_small_for_a_subset_are_noted():
     assert made(share=0.04).notes == (
         "train: 3 classes have too few images for a share of 0.04; one image of each is used",
