@@ -46,7 +46,12 @@ def score(options: argparse.Namespace) -> int:
     for one in found:
         for note in one.notes:
             print(plain(f"attnlab: {note}"), file=sys.stderr)
-        print_table(printed(one), sys.stderr if out == STDOUT else None)
+        stream = sys.stderr if out == STDOUT else None
+        if one.metrics:
+            print_table(printed(one), stream)
+        else:
+            no_answers = "no metrics, because the file has no expected answers"
+            print(plain(f"{title(one)}; {no_answers}"), file=stream)
     if out != STDOUT:
         print(plain(f"answers: {out}"))
     return 0
@@ -77,14 +82,20 @@ def record(one: Scored) -> JsonObject:
     return {"file": one.file, "examples": one.examples, "seeds": one.seeds, "metrics": one.metrics, "notes": one.notes}
 
 
+def title(one: Scored) -> str:
+    """Return the name of a file, the numbers of its examples and seeds, and how many examples count if not all do."""
+    some = "" if one.scored in (0, one.examples) else f", {one.scored:,} of them with an expected answer"
+    examples = "1 example" if one.examples == 1 else f"{one.examples:,} examples"
+    seeds = "1 seed" if len(one.seeds) == 1 else f"{len(one.seeds)} seeds"
+    return f"{one.file}: {examples}{some}, {seeds}"
+
+
 def printed(one: Scored) -> Table:
     """Return the metrics of a file as a table for a terminal: the mean over seeds and its interval."""
     from attnlab.console.tables import empty, fill
     from attnlab.lab.results.estimates import estimate
 
-    seeds = f"{len(one.seeds)} seed{'s' * (len(one.seeds) > 1)}"
-    unknown = "" if one.metrics else "; no metrics, because the file has no expected answers"
-    made = empty(f"{one.file}: {one.examples:,} examples, {seeds}{unknown}", ["metric", "mean", "95% interval"], 1)
+    made = empty(title(one), ["metric", "mean", "95% interval"], 1)
     for name, entry in one.metrics.items():
         value = estimate(entry, name)
         metric = one.declared[name]

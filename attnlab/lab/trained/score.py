@@ -56,6 +56,11 @@ class Scored:
         """The number of examples in the file."""
         return max(map(len, self.rows.values()), default=0)
 
+    @property
+    def scored(self) -> int:
+        """The number of examples with an expected answer."""
+        return max((sum(row.expected is not None for row in rows) for rows in self.rows.values()), default=0)
+
 
 def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str | None = None) -> list[Scored]:
     """Score a trained run on files of the kind that its task reads, for every seed of its chosen learning rate.

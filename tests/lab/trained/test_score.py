@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from attnlab.cli.main import main
+from attnlab.cli.score import title
 from attnlab.data.io.files import DataError
 from attnlab.lab import run
 from attnlab.lab.runs.answer_table import read
@@ -215,7 +216,7 @@ def test_inputs_without_answers_have_answers_but_no_metrics(kind, content, train
         assert any("without classes" in note for note in found.notes)
 
 
-def test_pictures_are_answered_by_name_in_folders_of_classes_in_a_table_and_alone(trained, tmp_path):
+def test_pictures_are_answered_by_name_in_folders_of_classes_in_a_table_and_alone(trained, tmp_path, capsys):
     from PIL import Image
 
     folder, _ = trained("images")
@@ -226,11 +227,18 @@ def test_pictures_are_answered_by_name_in_folders_of_classes_in_a_table_and_alon
     (found,) = score(folder, [str(tmp_path)])
     assert {row.input: row.expected for row in found.rows[0]} == {"1/a.png": "1", "2/b.png": "2", "c.png": None}
     assert list(found.metrics) == ["accuracy"]
+    assert (found.examples, found.scored) == (3, 2)
+    assert title(found).startswith(f"{tmp_path}: 3 examples, 2 of them with an expected answer, ")
     (tmp_path / "table.tsv").write_text("2/b.png\t2\n1/a.png\t0\n")
     listed, alone = score(folder, [str(tmp_path / "table.tsv"), str(tmp_path / "c.png")])
     assert [(row.input, row.expected) for row in listed.rows[0]] == [("2/b.png", "2"), ("1/a.png", "0")]
     assert [row.expected for row in alone.rows[0]] == [None]
     assert alone.metrics == {}
+    assert main(["score", str(folder), str(tmp_path / "c.png"), "--out", "-"]) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "c.png: 1 example, " in line]
+    assert line.startswith(f"{tmp_path}/c.png: 1 example, ")
+    assert line.endswith("; no metrics, because the file has no expected answers")
+    assert title(listed).startswith(f"{tmp_path}/table.tsv: 2 examples, 1 seed")
     before = {row.input: row for row in found.rows[0]}
     assert [row.answer for row in listed.rows[0]] == [before[name].answer for name in ("2/b.png", "1/a.png")]
     heading, *rows = table([listed, alone]).splitlines()
