@@ -238,7 +238,7 @@ def test_pictures_are_answered_by_name_in_folders_of_classes_in_a_table_and_alon
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "c.png: 1 example, " in line]
     assert line.startswith(f"{tmp_path}/c.png: 1 example, ")
     assert line.endswith("; no metrics, because the file has no expected answers")
-    assert title(listed).startswith(f"{tmp_path}/table.tsv: 2 examples, 1 seed")
+    assert title(listed) == f"{tmp_path}/table.tsv: 2 examples, 2 seeds"
     before = {row.input: row for row in found.rows[0]}
     assert [row.answer for row in listed.rows[0]] == [before[name].answer for name in ("2/b.png", "1/a.png")]
     heading, *rows = table([listed, alone]).splitlines()
