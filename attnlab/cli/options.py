@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from attnlab.cli.commands import KINDS
-from attnlab.cli.parser import Parser, integer, number, step
+from attnlab.cli.parser import Parser, integer, number, positive, step
 
 INPUT = "input: a text, or for other tasks an example such as test:12, a file, or a node"
 
@@ -81,7 +81,7 @@ def score(parser: Parser) -> None:
     add("--out", metavar="FILE.tsv", type=Path, help=words)
     add("--json", metavar="FILE.json", type=Path, help="write all metrics, with the values of each seed, to this file")
     words = "refuse or skip lines with one empty side, for example without a target (default: the run's task.empty)"
-    add("--empty", metavar="{refuse,skip}", help=words)
+    add("--empty", choices=("refuse", "skip"), help=words)
     _code_option(parser)
     _step_option(parser)
 
@@ -95,14 +95,14 @@ def translate(parser: Parser) -> None:
     add(
         "--batch",
         metavar="N",
-        type=integer,
+        type=positive,
         default=32,
         help="maximum number of lines translated together (default: 32)",
     )
     words = "refuse a line that is too long (default), or truncate it"
-    add("--longer", metavar="{refuse,truncate}", default="refuse", help=words)
+    add("--longer", choices=("refuse", "truncate"), default="refuse", help=words)
     words = "refuse a line with unknown symbols (default), or skip these symbols"
-    add("--unknown", metavar="{refuse,skip}", default="refuse", help=words)
+    add("--unknown", choices=("refuse", "skip"), default="refuse", help=words)
 
 
 def _measured(parser: Parser) -> None:

@@ -31,6 +31,13 @@ def integer(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number") from None
 
 
+def positive(text: str) -> int:
+    """Parse a whole number of at least 1."""
+    if (found := integer(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be at least 1")
+    return found
+
+
 def number(text: str) -> float:
     """Parse a number."""
     try:
