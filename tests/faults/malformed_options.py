@@ -49,7 +49,7 @@ OPTIONS = [
     (["inspect", "runs/old"], "the following arguments are required: --input"),
     (["inspect", "runs/old", "--input", "1", "--html", "runs"], "runs"),
     (["translate"], "the following arguments are required: RUN"),
-    (["translate", "runs/old", "--batch", "0"], "batch=0 must be at least 1"),
+    (["translate", "runs/old", "--batch", "0"], "--batch: '0' must be at least 1"),
     (["translate", "runs/old", "--batch", "two"], "--batch: 'two' must be a whole number"),
     (["translate", "runs/old", "--longer", "cut"], "argument --longer: invalid choice: 'cut'"),
     (["translate", "runs/old", "--unknown", "drop"], "argument --unknown: invalid choice: 'drop'"),
