@@ -63,12 +63,11 @@ def check(training: bool = False) -> None:
         if (now := value(jax.config, name, values[0])) not in values:
             doing = "train" if name in TRAINING else "compute"
             raise ValueError(f"attnlab cannot {doing} with {name.upper()}={_text(now)}; unset {name.upper()}")
-    try:
-        jax.devices()
-        if isinstance(default := value(jax.config, "jax_default_device", None), str):
-            jax.devices(default)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(_no_device(jax.config, error)) from error
+    if (error := _refusal(None)) is not None:
+        raise ValueError(_no_device(error)) from error
+    default = value(jax.config, "jax_default_device", None)
+    if isinstance(default, str) and (error := _refusal(default)) is not None:
+        raise ValueError(_lacks("JAX_DEFAULT_DEVICE", default, error)) from error
 
 
 def numbers() -> dict[str, bool | int | float | str]:
@@ -147,12 +146,32 @@ def _text(now: object) -> str:
     return str(int(now)) if isinstance(now, bool) else str(now)
 
 
-def _no_device(config: object, error: Exception) -> str:
-    for name in ("jax_platforms", "jax_platform_name", "jax_default_device"):
-        if asked := getattr(config, name, None):
-            unset = f"unset {name.upper()}, or set {name.upper()}=cpu"
-            return f"{name.upper()}={asked}: jax finds no such device ({_short(error)}); {unset}"
-    return f"jax finds no device: {_short(error)}"
+def _refusal(platform: str | None) -> Exception | None:
+    """Return the error of jax if it has no devices of a platform, or of its default platform. Otherwise None."""
+    import jax
+
+    try:
+        jax.devices(platform)
+    except (RuntimeError, AssertionError) as error:
+        return error
+    return None
+
+
+def _no_device(error: Exception) -> str:
+    """Return the message for a default platform without devices. It names the variable that asks for the platform."""
+    import jax
+
+    platforms = value(jax.config, "jax_platforms", None) or ""
+    # jax reads this variable only from the environment. It chooses among the platforms of the other.
+    name = os.environ.get("JAX_PLATFORM_NAME", "")
+    if name and _refusal(str(platforms).split(",")[0] or "cpu") is None:
+        return _lacks("JAX_PLATFORM_NAME", name, error)
+    return _lacks("JAX_PLATFORMS", platforms, error) if platforms else f"jax finds no device: {_short(error)}"
+
+
+def _lacks(variable: str, asked: Setting, error: Exception) -> str:
+    unset = f"unset {variable}, or set {variable}=cpu"
+    return f"{variable}={asked}: jax finds no such device ({_short(error)}); {unset}"
 
 
 def check_flags() -> None:
