@@ -67,7 +67,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # File names that are not valid UTF-8 must pass unchanged, whatever the locale. `workers.py` does the same.
+    # Messages with file names that are not valid UTF-8 must pass, whatever the locale. `workers.py` does the same.
     for stream in (sys.stdin, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # pyright: ignore[reportAttributeAccessIssue]
     from functools import partial

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import re
 import signal
@@ -15,7 +16,6 @@ from tempfile import TemporaryDirectory
 
 from attnlab.lab.execution.worker_input import worker_input
 from attnlab.lab.planning.plan import Plan
-from attnlab.storage.json_file import dumps
 from attnlab.system.cores import cores
 from attnlab.system.device import allocate_on_demand
 from attnlab.system.signals import NUMBERS, Interrupted, handled
@@ -62,7 +62,8 @@ def run_workers(plans: Sequence[Plan], workers: int, home: Path, command: str, p
     lines: queue.Queue[str | None] = queue.Queue()
     allocate_on_demand()
     with TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as shared:
-        written = dumps(worker_input(plans, workers, home, shared, command))
+        # In ASCII: file names that are not valid in the locale hold surrogates, which UTF-8 would turn into letters.
+        written = json.dumps(worker_input(plans, workers, home, shared, command))
         running = [_Worker(written, cores, lines) for cores in _shares(workers)[:processes]]
         with _signals(running):
             ended, failures = 0, []
@@ -97,7 +98,7 @@ class _Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "attnlab.lab.execution.worker", *map(str, sorted(cores))],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-            # File names that are not valid UTF-8 must pass unchanged, whatever the locale.
+            # Messages with file names that are not valid UTF-8 must pass, whatever the locale.
             errors="surrogateescape",
             # In its own session it gets each signal once, from this process. A second one, from the terminal, would
             # mean to stop at once.

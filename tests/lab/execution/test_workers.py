@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 from io import StringIO
@@ -63,18 +64,27 @@ def test_workers_write_the_same_files_as_one_process(tmp_path):
 
 def test_workers_receive_the_jax_settings_of_this_process(tmp_path, monkeypatch):
     """Checks that this includes settings made by a call instead of an environment variable."""
-    monkeypatch.setattr(workers.subprocess, "Popen", process := FakeProcess())
+    process = replace_workers(monkeypatch)
     with jax.enable_x64(True), jax.default_matmul_precision("float32"), pytest.raises(WorkerError):
         run(STUDY, tmp_path, workers=2)
-    assert process.jax["jax_enable_x64"] is True
-    assert process.jax["jax_default_matmul_precision"] == "float32"
+    assert process.input["jax"]["jax_enable_x64"] is True
+    assert process.input["jax"]["jax_default_matmul_precision"] == "float32"
+
+
+def test_workers_receive_file_names_that_the_locale_does_not_encode(tmp_path, monkeypatch):
+    process = replace_workers(monkeypatch)
+    out = tmp_path / "f\udcc3\udcbcr"  # "für" in an ASCII locale
+    with pytest.raises(WorkerError):
+        run(STUDY, out, workers=2, command=f"attnlab run {out}")
+    assert process.input["home"] == str(out / "shared")
+    assert process.input["command"] == f"attnlab run {out}"
 
 
 class FakeProcess:
     """A process that records its instructions and fails."""
 
     def __call__(self, *arguments, **options):
-        self.stdin, self.stderr, self.returncode = self, StringIO(), 1
+        self.stdin, self.stderr, self.returncode, self.options = self, StringIO(), 1, options
         return self
 
     def __enter__(self):
@@ -84,13 +94,21 @@ class FakeProcess:
         return None
 
     def write(self, text):
-        self.jax = json.loads(text)["jax"]
+        self.input = json.loads(text.encode(self.options["encoding"], self.options["errors"]))
 
     def wait(self):
         return 1
 
     def poll(self):
         return 1
+
+
+def replace_workers(monkeypatch):
+    """Replaces the worker processes, and no other child process, by a `FakeProcess` and returns it."""
+    process = FakeProcess()
+    fake = SimpleNamespace(Popen=process, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr(workers, "subprocess", fake)
+    return process
 
 
 OWN = """
