@@ -4,12 +4,17 @@ import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from attnlab.storage.file_names import as_text
+
 PARTS = ("train", "valid", "test")  # the parts of a data set; the last two are for evaluation
 
 
 def composed(name: str) -> str:
-    """Returns the name in Unicode's NFC, so that names that look the same are equal, whichever system wrote them."""
-    return unicodedata.normalize("NFC", name)
+    """Returns the name in Unicode's NFC, so that names that look the same are equal, whichever system wrote them.
+
+    The name of a file or folder is decoded as in `as_text`.
+    """
+    return unicodedata.normalize("NFC", as_text(name))
 
 
 def check(field: str, name: str, known: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from attnlab.storage import checksum
+from attnlab.storage.file_names import as_text
 from attnlab.storage.fsync import write_atomically
 
 Fields = dict[str, type | tuple[type, ...]]
@@ -64,7 +65,7 @@ def dump_with_checksum(value: JsonObject, indent: int | None = None, owner: byte
         indent: The indentation, or None for a single line.
         owner: The owner of the file. A file of another owner is refused when it is read.
     """
-    return checksum.with_checksum(encode_utf8(dumps(value, indent)), owner) + b"\n"
+    return checksum.with_checksum(encode_json(value, indent), owner) + b"\n"
 
 
 def load_with_checksum(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> JsonObject:
@@ -159,8 +160,16 @@ def check_place(option: str, path: Path) -> None:
 
 
 def encode_utf8(text: str) -> bytes:
-    """Encode text as UTF-8. A lone surrogate, which JSON allows and UTF-8 does not, becomes a question mark."""
-    return text.encode("utf-8", errors="replace")
+    """Encode text as UTF-8, file names as `as_text` returns them. Any other surrogate becomes a question mark."""
+    return as_text(text).encode("utf-8", errors="replace")
+
+
+def encode_json(value: object, indent: int | None = None) -> bytes:
+    """Return `value` as JSON in UTF-8, file names as `as_text` returns them.
+
+    Any other surrogate, which JSON allows and UTF-8 does not, is written as an escape and read back unchanged.
+    """
+    return as_text(dumps(value, indent)).encode("utf-8", errors="backslashreplace")
 
 
 def is_running(process: int) -> bool:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from attnlab.storage import json_file
 from attnlab.storage.checksum import ROW, find_row_damage, row_with_checksum
 from attnlab.storage.fsync import fsync
-from attnlab.storage.json_file import Fields, FolderError, JsonObject, dumps, encode_utf8, write_whole
+from attnlab.storage.json_file import Fields, FolderError, JsonObject, encode_json, write_whole
 
 FIELDS: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
 
@@ -38,7 +38,7 @@ def append(path: Path, rows: Iterable[JsonObject], owner: bytes) -> None:
         with path.open("a+b") as file:
             last, added = _mend(file) or owner, b""
             for row in rows:
-                last = row_with_checksum(encode_utf8(dumps(row)), last)
+                last = row_with_checksum(encode_json(row), last)
                 added += last + b"\n"
             file.write(added)
             fsync(file)

@@ -10,6 +10,7 @@ from attnlab.data.images import photos
 from attnlab.data.io import files, folders
 from attnlab.data.io.files import DataError, lines
 from attnlab.data.names import composed
+from attnlab.storage.file_names import as_name, as_text
 
 PART_FOLDERS = {"train": ("train",), "valid": ("valid", "val"), "test": ("test",)}  # the subfolders of the parts
 TABLE = ".tsv"  # how the names of tables end
@@ -64,7 +65,7 @@ def folder(root: Path) -> tuple[list[Listed], list[Path]]:
         *inner, file = path.relative_to(root).parts
         if len(inner) > 1:
             raise DataError(f"{path} is nested too deeply; expected one level of subfolders, one for each class")
-        if not _is_text(name := "/".join([*inner, file])):
+        if not _is_text(name := as_text("/".join([*inner, file]))):
             raise DataError(f"{root} contains {name!a}, whose name is not UTF-8; rename it")
         found.append(Listed(path, name, composed(inner[0]) if inner else None, str(path)))
     return found, other
@@ -86,7 +87,7 @@ def table(path: Path) -> list[Listed]:
         where, (name, *label) = f"{path}, line {number}", line.split("\t")
         if len(label) > 1:
             raise DataError(f"{where}: found {len(label)} tabs; expected the path of a picture, a tab and its class")
-        picture = path.parent / name.strip()
+        picture = path.parent / as_name(name.strip())
         if not _is_file(picture):
             raise DataError(f"{where}: the picture {name.strip()!r} does not exist")
         found.append(Listed(picture, name.strip(), composed(label[0].strip()) if label else None, where))
@@ -114,7 +115,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name can be written as UTF-8. Python reads other bytes of names as surrogates."""
+    """Whether a name can be written as UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -7,6 +7,8 @@ import stat
 import zlib
 from pathlib import Path
 
+from attnlab.storage.file_names import as_name
+
 BLOCK = 1 << 16  # bytes read at a time
 # Limits on the size of unpacked content, against decompression bombs, which are small on disk and fill the memory. It
 # may have up to MOST bytes, and up to RATIO times the packed size. FREE bytes are always allowed.
@@ -136,13 +138,13 @@ def text(content: bytes, path: str | Path) -> str:
 
 
 def user_path(name: str) -> Path:
-    """Returns the path of a user's file, with `~` expanded.
+    """Returns the path of a user's file, with `~` expanded and encoded in UTF-8, whatever the locale.
 
     Raises:
       DataError: if the home folder that `~` stands for is not known.
     """
     try:
-        return Path(name).expanduser()
+        return Path(as_name(name)).expanduser()
     except RuntimeError as error:
         raise DataError(f"{name} cannot be read: {error}") from error
 

@@ -11,7 +11,7 @@ from attnlab.lab.runs.run_folder import FolderError, JsonObject, RunFolder
 from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import missing
-from attnlab.storage.json_file import dumps
+from attnlab.storage.json_file import encode_json
 from attnlab.tasks.base.task import TaskData
 from attnlab.training.checkpoints import Checkpoints, Keep
 
@@ -100,7 +100,7 @@ def fingerprint(folder: RunFolder, written: JsonObject) -> str:
 
 def same_vocabulary(folder: RunFolder, problem: TaskData) -> None:
     """Raise DataError if a run's vocabulary differs from the problem's, because token ids would have other meanings."""
-    before, now = _vocabulary(folder), json.loads(dumps(problem.vocabulary))
+    before, now = _vocabulary(folder), json.loads(encode_json(problem.vocabulary))
     differing = [name for name in now | before if now.get(name) != before.get(name)]
     if differing:
         raise DataError(

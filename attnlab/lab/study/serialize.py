@@ -19,6 +19,7 @@ from typing import Any, TypeVar, overload
 from attnlab import registry
 from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.values import annotations, fits, members, text, wanted
+from attnlab.storage.file_names import as_text
 from attnlab.tasks.base.task import Task
 
 Config = TypeVar("Config")
@@ -97,8 +98,10 @@ def difference(a: object, b: object) -> list[tuple[str, object, object]]:
 
 
 def _write(value: object, path: tuple[str, ...], kinds: tuple[object, ...] = ()) -> object:
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, str):
+        return as_text(value)  # a path is the same in every locale
     if isinstance(value, float):
         # JSON has no infinity and no NaN.
         return value if math.isfinite(value) else {"float": str(value)}

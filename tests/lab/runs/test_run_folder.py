@@ -55,9 +55,12 @@ def test_numbers_that_are_not_finite_are_null(folder):
     assert "NaN" not in folder.file("metrics").read_text() + folder.file("result").read_text()
 
 
-def test_text_of_any_script_is_kept_and_a_lone_surrogate_is_harmless(folder):
-    folder.write("maps", {**MAPS, "source": ["é", "日", "\u0301", "\ud800"]})
-    assert (folder.read("maps") or {})["source"] == ["é", "日", "\u0301", "?"]
+def test_text_of_any_script_is_kept_and_file_names_of_any_locale(folder):
+    source = ["é", "日", "\u0301", "\ud800", "d\udce4.tsv"]  # the last is a name that is not valid UTF-8
+    folder.write("maps", {**MAPS, "source": [*source, "d\udcc3\udca4.tsv"]})  # "dä.tsv" in an ASCII locale
+    assert (folder.read("maps") or {})["source"] == [*source, "dä.tsv"]
+    folder.append_metrics([row(1, note="d\udce4.tsv")])
+    assert folder.metrics()[0]["note"] == "d\udce4.tsv"
 
 
 def test_metrics_are_appended(folder):
