@@ -18,7 +18,7 @@ from attnlab.bench.measuring import BenchConfig, Measured, bench, processor, rec
 from attnlab.bench.plot import draw
 from attnlab.bench.table import grows, tables
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import dumps, write_whole
+from attnlab.storage.json_file import encode_json, write_whole
 from attnlab.system.environment import environment
 
 
@@ -110,7 +110,7 @@ def finish(script: str, save: bool, claims: Sequence[Claim], **results: object) 
         print(each)
     if save:
         told = {"machine": results.get("machine") or _facts(), "claims": [asdict(each) for each in claims]} | results
-        write_whole(place(script, "json"), dumps(told, indent=1) + "\n")
+        write_whole(place(script, "json"), encode_json(told, indent=1) + b"\n")
 
 
 def _facts() -> dict[str, object]:

@@ -14,7 +14,7 @@ from attnlab import registry
 from attnlab.console.escape import plain
 from attnlab.console.format import listing
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import FolderError, check_target, dumps, folder_errors, write_whole
+from attnlab.storage.json_file import FolderError, check_target, encode_json, folder_errors, write_whole
 
 if TYPE_CHECKING:
     from attnlab.lab.study import Study
@@ -204,7 +204,7 @@ def inspect(options: argparse.Namespace) -> int:
 
         write(options.html, found, options.input, options.run)
     if options.json is not None:
-        write_whole(options.json, dumps(found) + "\n")
+        write_whole(options.json, encode_json(found) + b"\n")
     print("\n".join(map(plain, found["answer"].split("\n"))))
     for table in tables(found):
         print_table(table)

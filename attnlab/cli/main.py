@@ -4,6 +4,7 @@ Every error is one line on stderr. `EXITS` explains the exit codes. Nothing heav
 that `attnlab --help` is fast.
 """
 
+import codecs
 import io
 import os
 import sys
@@ -34,8 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in arguments or os.environ.get("ATTNLAB_DEBUG", "0") not in ("", "0")
     if isinstance(sys.stdout, io.TextIOWrapper):
+        # An ASCII locale says nothing about the terminal, and Python uses UTF-8 there unless settings forbid it.
+        utf8 = codecs.lookup(sys.stdout.encoding).name == "ascii" and "PYTHONIOENCODING" not in os.environ
         # A character that the terminal cannot encode becomes a question mark instead of an error.
-        sys.stdout.reconfigure(errors="replace")
+        sys.stdout.reconfigure(encoding="utf-8" if utf8 else None, errors="replace")
     try:
         code = _flushed(arguments)
     except BrokenPipeError:

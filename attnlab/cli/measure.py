@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from attnlab import registry
 from attnlab.cli.commands import user_code
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import JsonObject, check_place, dumps, write_whole
-from attnlab.system import settings
+from attnlab.storage.json_file import JsonObject, check_place, encode_json, write_whole
+from attnlab.system import settings, streams
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -144,6 +144,6 @@ def _tell(file: Path | None, record: JsonObject, *tables: Table) -> None:
     for table in tables:
         print_table(table, sys.stderr if str(file) == "-" else None)
     if str(file) == "-":
-        print(dumps(record, indent=1))
+        streams.write(encode_json(record, indent=1) + b"\n")
     elif file is not None:
-        write_whole(file, dumps(record, indent=1) + "\n")
+        write_whole(file, encode_json(record, indent=1) + b"\n")

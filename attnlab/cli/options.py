@@ -4,6 +4,7 @@ from pathlib import Path
 
 from attnlab.cli.commands import KINDS
 from attnlab.cli.parser import Parser, integer, number, positive, step
+from attnlab.storage.file_names import as_text
 
 INPUT = "input: a text, or for other tasks an example such as test:12, a file, or a node"
 
@@ -13,6 +14,7 @@ def _experiment(parser: Parser) -> None:
     parser.add_argument(
         "overrides",
         metavar="field=value",
+        type=as_text,
         nargs="*",
         default=[],  # without one, argparse would call them required
         help="fields to set, for example model.width=256 train.seeds=0,1,2; variant=NAME keeps only that variant",
@@ -49,7 +51,7 @@ def sample(parser: Parser) -> None:
     """Add the arguments of `attnlab sample`."""
     _run(parser, "runs/dates/softmax")
     add = parser.add_argument
-    add("--input", metavar="TEXT", required=True, help=INPUT)
+    add("--input", metavar="TEXT", type=as_text, required=True, help=INPUT)
     _code_option(parser)
     _decoding_options(parser)
     add("--best", metavar="N", type=integer, help="answers to print (from beam search, unless sampling is requested)")
@@ -61,7 +63,7 @@ def inspect(parser: Parser) -> None:
     """Add the arguments of `attnlab inspect`."""
     _run(parser, "runs/dates/linear")
     add = parser.add_argument
-    add("--input", metavar="TEXT", required=True, help=INPUT)
+    add("--input", metavar="TEXT", type=as_text, required=True, help=INPUT)
     _code_option(parser)
     _step_option(parser)
     words = "also print the distance of the attention maps from those of another run"
@@ -74,7 +76,13 @@ def score(parser: Parser) -> None:
     """Add the arguments of `attnlab score`."""
     _run(parser, "runs/trec/bert")
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="+", help="file or folder to score, in the format of the run's task")
+    add(
+        "files",
+        metavar="FILE",
+        type=as_text,
+        nargs="+",
+        help="file or folder to score, in the format of the run's task",
+    )
     words = (
         "file for the answers (default: RUN/answers-FILE.tsv; - is standard output); an existing file is not replaced"
     )

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 from attnlab.cli.commands import check_run, user_code
 from attnlab.console.escape import plain
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import FolderError, JsonObject, check_place, check_target, dumps, write_whole
+from attnlab.storage.file_names import as_name
+from attnlab.storage.json_file import (
+    FolderError,
+    JsonObject,
+    check_place,
+    check_target,
+    encode_json,
+    encode_utf8,
+    write_whole,
+)
+from attnlab.system import streams
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +36,7 @@ def score(options: argparse.Namespace) -> int:
 
     check_run(options.run)
     stems = "+".join(Path(Path(file).name.removesuffix(".gz")).stem for file in options.files)
-    out = options.out or options.run / f"answers-{stems[:80]}.tsv"
+    out = options.out or options.run / as_name(f"answers-{stems[:80]}.tsv")
     if out != STDOUT:
         _check_out(out, named=options.out is not None)
     if options.json is not None:
@@ -38,11 +48,11 @@ def score(options: argparse.Namespace) -> int:
         found = score(options.run, options.files, options.step, options.empty)
     answers = table(found)
     if out == STDOUT:
-        sys.stdout.write(answers)
+        streams.write(encode_utf8(answers))
     else:
         write_whole(out, answers)
     if options.json is not None:
-        write_whole(options.json, dumps([record(one) for one in found], indent=1) + "\n")
+        write_whole(options.json, encode_json([record(one) for one in found], indent=1) + b"\n")
     for one in found:
         for note in one.notes:
             print(plain(f"attnlab: {note}"), file=sys.stderr)

@@ -109,6 +109,12 @@ def discard_if_closed() -> None:
         raw.lost = lambda: None
 
 
+def write(content: bytes) -> None:
+    """Write data to standard output, which may have another encoding than the data, after what was printed before."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+
+
 def flush() -> None:
     """Flush standard output.
 

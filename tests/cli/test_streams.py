@@ -24,6 +24,12 @@ def test_a_terminal_with_a_small_encoding(here):
     assert "Linear attention, ?(x) = " in done.stdout
 
 
+def test_an_ascii_locale_prints_utf8(here):
+    done = run_process(["list", "mechanisms"], here, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Linear attention, φ(x) = " in done.stdout
+
+
 def test_a_closed_pipe_exits_with_141(here):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     program = subprocess.Popen(

@@ -142,6 +142,26 @@ def test_translate(runs, capsys, fake, monkeypatch):
     assert (run, asked.given_options, rest) == (Path("runs/small/linear"), ["--top-k 2"], [8, "truncate", "skip", 7])
 
 
+def test_texts_and_fields_are_the_same_in_every_locale(runs, capsys, sampled, inspected):
+    """Checks this with "ä" as Python reads it in an ASCII locale: as two surrogates."""
+    assert main(["sample", "runs/small/linear", "--input", "b\udcc3\udca4"]) == 0
+    assert "ä" in capsys.readouterr().out
+    assert main(["inspect", "runs/small/linear", "--input", "\udcc3\udca4"]) == 0
+    assert inspected[0][1] == "ä"
+    assert main(["run", "experiments/small.py", "\udcc3\udca4=1"]) == 2
+    assert "ä" in capsys.readouterr().err
+
+
+def test_answers_on_standard_output_are_utf8_in_every_locale(runs, fake, monkeypatch):
+    asked = []
+    score = lambda run, files, *given: asked.append(files) or []
+    fake("attnlab.lab.trained.score", score=score, table=lambda found: "input\nχä\n")
+    monkeypatch.setattr("sys.stdout", out := io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
+    assert main(["score", "runs/small/linear", "d\udcc3\udca4.tsv", "--out", "-"]) == 0
+    assert out.buffer.getvalue() == "input\nχä\n".encode()
+    assert asked == [["dä.tsv"]]
+
+
 def test_translate_without_standard_input(runs, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     assert main(["translate", "runs/small/linear"]) == 2
