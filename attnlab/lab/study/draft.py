@@ -13,15 +13,15 @@ from attnlab.lab.study.field_paths import (
     Changes,
     contains,
     has_field,
+    no_variant_has,
     read_value,
     takes_field,
     value_at,
     wrapped_field,
 )
-from attnlab.lab.study.recipe import described, inherit
-from attnlab.lab.study.renaming import Label, name_of
+from attnlab.lab.study.recipe import inherit_noted
+from attnlab.lab.study.renaming import Label, label, name_of
 from attnlab.lab.study.study import change
-from attnlab.lab.study.values import text
 from attnlab.tasks.base.task import Task
 
 WHOLE = ("task", "model")  # fields that are replaced as a whole and inherit the recipe of the old value
@@ -40,6 +40,8 @@ class Draft:
     """The further changes of each variant, or None for a study without variants."""
     given: frozenset[str]
     """The paths that overrides set."""
+    selective: frozenset[str] = frozenset()
+    """The varied fields whose values select variants (`selecting_fields`)."""
     follows: bool = True
     """Whether the base takes the values of selected variants. It does not if variants are matched to it."""
     followed: Changes = field(default_factory=dict)
@@ -90,14 +92,18 @@ class Draft:
         return replace(found, changes=found.changes | {path: value})
 
     def put_varied(self, path: str, given: str) -> Draft:
-        """Select the variants with that value. If none has it, set the value in all variants that have the field."""
+        """Select the variants with that value, or set it in all variants that have the field.
+
+        It is set if no variant has the value, or if the values of the field do not select (`selecting_fields`).
+        """
         held = {
             name: value_at(self.base, own, path) for name, own in self.seen().items() if has_field(self.base, own, path)
         }
-        if not (names := self.matching(held, path, given)):
-            return self.set_all(path, given, held)
+        names, every = self.matching(held, path, given), len(self.variants or {})
+        if not names or (len(names) < every and path not in self.selective):
+            return self.set_all(path, given, held, names)
         draft = replace(self.only(names, {path}), selecting=self.selecting | {path})
-        if len(names) == (every := len(self.variants or {})):
+        if len(names) == every:
             return draft
         inside = [name for name in held if name not in names and contains(held[name], [held[name] for name in names])]
         other = f", but not {listing(inside)}, where another value wraps it" if inside else ""
@@ -127,9 +133,16 @@ class Draft:
         kept = {name: own for name, own in self.each() if name in names}
         return replace(self, variants=kept, followed=followed)
 
-    def set_all(self, path: str, given: str, held: Changes) -> Draft:
-        """Set the field to one value in every variant that has it, so that it no longer varies."""
-        value = self.legal(path, given, next(iter(held)))
+    def set_all(self, path: str, given: str, held: Changes, having: Sequence[str] = ()) -> Draft:
+        """Set the field to one value in every variant that has it, so that it no longer varies.
+
+        Args:
+            path: the path of the field.
+            given: the value as text.
+            held: the present value of each variant that has the field.
+            having: the variants that have the value already. The note says how to select them.
+        """
+        value = self.legal(path, given, next(iter(having or held)), known=bool(having))
         found = self
         if path in WHOLE:
             value, found = self.inheriting(path, given, value)
@@ -150,16 +163,26 @@ class Draft:
         some = f"the {len(held)} of {every} variants that have this field"
         where = "the only variant" if every == 1 else f"all {every} variants" if len(held) == every else some
         note = f"no variant has {path}={given}, so it is set in {where}"
+        if having:
+            those = "the one that has" if len(having) == 1 else "those that have"
+            note = f"{path}={given} is set in {where}; {VARIANT}={','.join(having)} selects {those} it in the file"
         if inner := next((found for found in map(wrapped_field, held.values()) if found), None):
             note += (
                 f"; this replaces a value that wraps another, and {path}.{inner}={given} changes only the wrapped one"
             )
-        label = _label(frozenset(held), path, value, always=registry.find(value) is not None)
-        draft = replace(found, variants=variants, followed=followed, labels=(*self.labels, label))
+        labels = (*self.labels, label(frozenset(held), path, value, always=registry.find(value) is not None))
+        draft = replace(found, variants=variants, followed=followed, labels=labels)
         return draft.noting(note)
 
-    def legal(self, path: str, given: str, holder: str) -> object:
-        """Parse the value for a varied field. Raises ValueError, with a hint at variants of that name."""
+    def legal(self, path: str, given: str, holder: str, *, known: bool) -> object:
+        """Parse the value for a varied field. Raises ValueError, with a hint at variants of that name.
+
+        Args:
+            path: the path of the field.
+            given: the value as text.
+            holder: a variant that has the field.
+            known: whether some variants have the value, so that it cannot mean another variant.
+        """
         meant = [name for name in self.variants or {} if name == given or f"-{given}-" in f"-{name}-"]
         hint = f"{VARIANT}={','.join(meant)} selects {'the variants' if len(meant) > 1 else 'the variant'} of that name"
         try:
@@ -167,22 +190,16 @@ class Draft:
         except ValueError as refusal:
             raise ValueError(f"{refusal}; {hint}" if meant else str(refusal)) from None
         # The text is a registered name and also the name of a variant with another value, so it is ambiguous.
-        if meant and registry.find(value):
+        if meant and registry.find(value) and not known:
             raise ValueError(f"no variant has {path}={given}; {hint}")
         return value
 
     def inheriting(self, path: str, given: str, value: object) -> tuple[object, Draft]:
         """Let a new task or model inherit the base's recipe. Returns it, and the draft with a note."""
         old = value_at(self.base, self.changes, path)
-        if registry.find(old) is None or registry.find(value) is None:
-            return value, self
         set_below = frozenset(each.split(".")[1] for each in self.given if each.startswith(f"{path}."))
-        found = inherit(old, value, set_below)
-        kept = f"keeps {described(found.config, found.kept)} of the file's {path}" if found.kept else ""
-        lost = f"does not keep {described(old, found.lost)}" if found.lost else ""
-        if parts := [part for part in (kept, lost) if part]:
-            return found.config, self.noting(f"{path}={given} {', and '.join(parts)}")
-        return found.config, self
+        config, note = inherit_noted(old, value, f"{path}={given}", set_below)
+        return config, self.noting(note) if note else self
 
     def without_below(self, path: str, given: str, new: object) -> Draft:
         """Return the draft without the varied fields below a path that the new value at the path does not have."""
@@ -204,7 +221,7 @@ class Draft:
         # The base to which variants are matched may have the field although no variant has it.
         alone = not having and not self.follows and has_field(self.base, based, path)
         if not having and not alone:
-            raise ValueError(self.none_has(path))
+            raise ValueError(no_variant_has(self.base, list(self.seen().values()), path))
         values = {name: read_value(self.base, self.seen()[name], path, given) for name in having}
         follows = {path: read_value(self.base, based, path, given)} if has_field(self.base, based, path) else {}
         draft = (
@@ -213,16 +230,9 @@ class Draft:
         variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
         upper, _, name = path.rpartition(".")
         inside = any(wrapped_field(value_at(self.base, self.seen()[each], upper)) == name for each in having)
-        labels = [_label(frozenset(having), path, value, always=inside) for value in [*values.values()][:1]]
+        labels = [label(frozenset(having), path, value, always=inside) for value in [*values.values()][:1]]
         labels = (*self.labels, *labels)
         return replace(draft, followed=self.followed | follows, variants=variants, labels=labels)
-
-    def none_has(self, path: str) -> str:
-        """Return the error message that no variant has such a field, with the fields that exist."""
-        upper, _, name = path.rpartition(".")
-        holders = [value_at(self.base, own, upper) for own in self.seen().values() if has_field(self.base, own, upper)]
-        known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
-        return registry.unknown(f"{path}: no variant has a field {name!r} in {upper}", name, known)
 
     def without_unread(self) -> Draft:
         """Reset fields that the task does not read, given its other fields (`Task.unread`), and do not vary them."""
@@ -283,9 +293,3 @@ class Draft:
     def seen(self) -> dict[str, Changes]:
         """Return all changes of each variant, including those of the base."""
         return {name: self.changes | own for name, own in (self.variants or {}).items()}
-
-
-def _label(variants: frozenset[str], path: str, value: object, *, always: bool) -> Label:
-    """Return how a value that is set at a path appears in the names of variants."""
-    name = text(value).replace("*", "-x")  # a variant names a folder, which cannot contain "*" of a pattern
-    return Label(variants, name, name if registry.find(value) else f"{path.rpartition('.')[2]}-{name}", always)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from types import NoneType
 from typing import Any
@@ -90,6 +91,20 @@ def has_field(base: Any, changes: Changes, path: str) -> bool:
         value_at(base, changes, path)
         return True
     return False
+
+
+def no_variant_has(base: Any, variants: Sequence[Changes], path: str) -> str:
+    """Return the error message that no variant has a field at a path, with the fields that exist there.
+
+    Args:
+        base: The config that the path starts at.
+        variants: All changes of each variant.
+        path: The names of fields, joined by dots.
+    """
+    upper, _, name = path.rpartition(".")
+    holders = [value_at(base, own, upper) for own in variants if has_field(base, own, upper)]
+    known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
+    return registry.unknown(f"{path}: no variant has a field {name!r} in {upper}", name, known)
 
 
 def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:

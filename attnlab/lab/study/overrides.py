@@ -3,8 +3,8 @@
 Texts are first parsed into values by the annotations of their fields, shallow fields before deeper ones. Then every
 config is built once with all its changes, so that an invalid intermediate combination is not refused.
 
-An override either sets a field in every variant or selects variants. It selects by value if the study varies the field
-and some variants have that value, and by name as `variant=NAME`.
+An override either sets a field in every variant or selects variants. It selects by value if the study is about the
+field (`attnlab.lab.study.selection`) and some variants have that value, and by name as `variant=NAME`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from attnlab.lab.study.draft import VARIANT, WHOLE, Draft
 from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.field_paths import has_field
 from attnlab.lab.study.override_scope import override_scope
+from attnlab.lab.study.selection import selecting_fields
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.values import annotations, parse
 from attnlab.lab.study.variation import Variation
@@ -28,8 +29,9 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     """Return the study with overrides applied.
 
     - A field that the study does not vary is set in every variant.
-    - For a field that the study varies, a value that some variants have selects those variants. Any other value is set
-      in all variants that have the field.
+    - If the study varies the task, the model, the mechanism, or a field in which alone two variants differ, a value
+      that some variants have selects those variants. Any other value is set in all variants that have the field.
+    - A field that the study varies only together with others is set in all variants that have it.
     - A field below a varied field is set in every variant that has it, and in the base to which others are matched.
     - `variant=NAME` selects one variant, `variant=A,B` several.
     - `match`, `budget`, `margin` and `against=all` set fields of the study itself.
@@ -58,7 +60,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     chosen = given.pop(VARIANT, None)
     # With a match or a budget the base is the reference of all variants, so selecting variants must not change it.
     follows = study.match is None and study.budget == "steps"
-    draft = Draft(study.base, {}, study.vary.variants if study.vary else None, frozenset(given), follows)
+    variants = study.vary.variants if study.vary else None
+    draft = Draft(study.base, {}, variants, frozenset(given), selecting_fields(study.base, variants or {}), follows)
     early = chosen is not None and draft.named(chosen) is not None
     if early and chosen:
         draft = draft.choose(chosen)
@@ -66,7 +69,7 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
         draft = draft.put(path, given[path])
     draft = draft.without_unread().merged()
     if chosen is not None and not early:
-        draft = draft.choose(chosen, list(study.vary.variants) if study.vary else [])
+        draft = draft.choose(chosen, list(variants or {}))
     base = _base(study.base, draft)
     quick = study.quick and {path: value for path, value in study.quick.items() if has_field(base, {}, path)}
     vary = None if draft.variants is None else Variation(draft.variants)

@@ -51,6 +51,29 @@ def inherit(old: object, new: object, skip: frozenset[str] = frozenset()) -> Inh
     return Inherited(config, took, lost)
 
 
+def inherit_noted(old: object, new: object, override: str, skip: frozenset[str]) -> tuple[Any, str]:
+    """Let the task or model `new` of an override inherit from `old`, which the experiment file has.
+
+    Args:
+        old: the config that is replaced.
+        new: the config that replaces it. If one of the two is not registered, nothing is inherited.
+        override: the override as text, for example "task=parallel".
+        skip: fields that are not inherited, because a person sets them.
+
+    Returns:
+        The new config, and a line on what it keeps and does not keep, or "".
+    """
+    if registry.find(old) is None or registry.find(new) is None:
+        return new, ""
+    found = inherit(old, new, skip)
+    kept = (
+        f"keeps {described(found.config, found.kept)} of the file's {override.partition('=')[0]}" if found.kept else ""
+    )
+    lost = f"does not keep {described(old, found.lost)}" if found.lost else ""
+    parts = [part for part in (kept, lost) if part]
+    return found.config, f"{override} {', and '.join(parts)}" if parts else ""
+
+
 def shares(old: object, new: object, name: str) -> bool:
     """Return whether `new` has a field of that name and type that allows the value of `old`.
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attnlab import registry
+from attnlab.lab.study.values import text
+
 
 @dataclass(frozen=True)
 class Label:
@@ -18,6 +21,12 @@ class Label:
     """The whole name of merged variants whose names share no part."""
     always: bool = False
     """Whether variants that are not merged get `text` as well, because the old name would be wrong."""
+
+
+def label(variants: frozenset[str], path: str, value: object, *, always: bool) -> Label:
+    """Return how a value that is set at a path appears in the names of variants."""
+    name = text(value).replace("*", "-x")  # a variant names a folder, which cannot contain "*" of a pattern
+    return Label(variants, name, name if registry.find(value) else f"{path.rpartition('.')[2]}-{name}", always)
 
 
 def name_of(group: Sequence[str], labels: Sequence[Label], varies: bool = True) -> str:
