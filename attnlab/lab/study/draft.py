@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +20,7 @@ from attnlab.lab.study.field_paths import (
     wrapped_field,
 )
 from attnlab.lab.study.recipe import inherit_noted
-from attnlab.lab.study.renaming import Label, label, name_of
+from attnlab.lab.study.renaming import Label, Override, label, label_below, name_of, renamed, says
 from attnlab.lab.study.study import change
 from attnlab.tasks.base.task import Task
 
@@ -84,10 +84,10 @@ class Draft:
             return self.put_varied(path, given)
         if any(path.startswith(f"{upper}.") for upper in varied):
             return self.put_below(path, given)
-        found = self
         value = read_value(self.base, self.changes, path, given)
+        found = self.renaming(path, given, dict.fromkeys(self.variants or {}, value))
         if path in WHOLE:
-            value, found = self.inheriting(path, given, value)
+            value, found = found.inheriting(path, given, value)
             found = found.without_below(path, given, value)
         return replace(found, changes=found.changes | {path: value})
 
@@ -170,9 +170,19 @@ class Draft:
             note += (
                 f"; this replaces a value that wraps another, and {path}.{inner}={given} changes only the wrapped one"
             )
-        labels = (*self.labels, label(frozenset(held), path, value, always=registry.find(value) is not None))
+        wrong = {name for name in held if held[name] != value}
+        if registry.find(value) is None:
+            owned = wrong & {name for name, own in self.each() if path in own}
+            subject = path in self.selective or not path.startswith("train.")
+            wrong = {name for name in owned if subject or says(name, held[name])}
+        labels = (*self.labels, label(held, Override(path, given), value, wrong))
         draft = replace(found, variants=variants, followed=followed, labels=labels)
         return draft.noting(note)
+
+    def renaming(self, path: str, given: str, values: Mapping[str, object]) -> Draft:
+        """Return the draft with a label for a field below another, with its value in each variant that has it."""
+        found = label_below(self.base, self.seen(), self.variants or {}, self.labels, Override(path, given), values)
+        return self if found is None else replace(self, labels=(*self.labels, found))
 
     def legal(self, path: str, given: str, holder: str, *, known: bool) -> object:
         """Parse the value for a varied field. Raises ValueError, with a hint at variants of that name.
@@ -211,7 +221,9 @@ class Draft:
         if not gone:
             return self
         variants = {name: {each: value for each, value in own.items() if each not in gone} for name, own in self.each()}
-        draft = replace(self, variants=variants, labels=(*self.labels, Label(frozenset(variants), "", given)))
+        draft = replace(
+            self, variants=variants, labels=(*self.labels, Label(frozenset(variants), "", given, path=path))
+        )
         return draft.noting(f"with {path}={given} the study no longer varies {', '.join(gone)}")
 
     def put_below(self, path: str, given: str) -> Draft:
@@ -228,11 +240,7 @@ class Draft:
             self.noting(f"{path}={given} changes no variant, only the base that they are matched to") if alone else self
         )
         variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
-        upper, _, name = path.rpartition(".")
-        inside = any(wrapped_field(value_at(self.base, self.seen()[each], upper)) == name for each in having)
-        labels = [label(frozenset(having), path, value, always=inside) for value in [*values.values()][:1]]
-        labels = (*self.labels, *labels)
-        return replace(draft, followed=self.followed | follows, variants=variants, labels=labels)
+        return replace(draft.renaming(path, given, values), followed=self.followed | follows, variants=variants)
 
     def without_unread(self) -> Draft:
         """Reset fields that the task does not read, given its other fields (`Task.unread`), and do not vary them."""
@@ -263,11 +271,7 @@ class Draft:
         if len({*called}) < len(called):
             called = [group[0] for group in groups]
         variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
-        notes = [
-            f"{listing(group)} {'is now named' if len(group) == 1 else 'are now one variant,'} {new}"
-            for new, group in zip(called, groups, strict=True)
-            if group != [new]
-        ]
+        notes = renamed(dict(zip(called, groups, strict=True)))
         return replace(self, variants=variants, notes=(*self.notes, *notes), labels=())
 
     def made(self) -> dict[str, Experiment]:

@@ -30,7 +30,7 @@ def test_a_value_that_some_variants_have_by_the_way_is_set_in_all(file, override
     found = apply(study, [override])
     every = len(study.variants())
     assert len(found.variants()) == every
-    assert found.notes == (f"{override} is set in all {every} variants; {having} it in the file",)
+    assert found.notes[0] == f"{override} is set in all {every} variants; {having} it in the file"
     path, _, value = override.partition("=")
     upper, name = path.split(".")
     assert {float(getattr(getattr(each, upper), name)) for each in found.variants().values()} == {float(value)}
