@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from attnlab import registry
@@ -14,6 +14,7 @@ from attnlab.lab.study.field_paths import (
     contains,
     has_field,
     no_variant_has,
+    read_fitting,
     read_value,
     takes_field,
     value_at,
@@ -21,11 +22,11 @@ from attnlab.lab.study.field_paths import (
 )
 from attnlab.lab.study.recipe import inherit_noted
 from attnlab.lab.study.renaming import Label, Override, label, label_below, name_of, renamed, says
+from attnlab.lab.study.selection import VARIANT, set_in_all
 from attnlab.lab.study.study import change
 from attnlab.tasks.base.task import Task
 
 WHOLE = ("task", "model")  # fields that are replaced as a whole and inherit the recipe of the old value
-VARIANT = "variant"  # not a field: it selects variants by name
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,8 @@ class Draft:
     def matching(self, held: Changes, path: str, given: str) -> list[str]:
         """Return the variants with exactly that value, or else those whose value has that registered name."""
         with suppress(ValueError):
-            value = read_value(self.base, self.seen()[next(iter(held))], path, given)
-            if same := [name for name in held if held[name] == value]:
+            seen = {name: own for name, own in self.seen().items() if name in held}
+            if same := [n for n, value in read_fitting(self.base, seen, path, given).items() if held[n] == value]:
                 return same
         return [name for name in held if (found := registry.find(held[name])) and found[1] == given]
 
@@ -159,13 +160,7 @@ class Draft:
         }
         base = self.follows or path.partition(".")[0] != "model"
         followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
-        every = len(self.variants or {})
-        some = f"the {len(held)} of {every} variants that have this field"
-        where = "the only variant" if every == 1 else f"all {every} variants" if len(held) == every else some
-        note = f"no variant has {path}={given}, so it is set in {where}"
-        if having:
-            those = "the one that has" if len(having) == 1 else "those that have"
-            note = f"{path}={given} is set in {where}; {VARIANT}={','.join(having)} selects {those} it in the file"
+        note = set_in_all(f"{path}={given}", held, having, len(self.variants or {}))
         if inner := next((found for found in map(wrapped_field, held.values()) if found), None):
             note += (
                 f"; this replaces a value that wraps another, and {path}.{inner}={given} changes only the wrapped one"
@@ -221,26 +216,27 @@ class Draft:
         if not gone:
             return self
         variants = {name: {each: value for each, value in own.items() if each not in gone} for name, own in self.each()}
-        draft = replace(
-            self, variants=variants, labels=(*self.labels, Label(frozenset(variants), "", given, path=path))
-        )
+        labels = (*self.labels, Label(frozenset(variants), "", given, path=path))
+        draft = replace(self, variants=variants, labels=labels)
         return draft.noting(f"with {path}={given} the study no longer varies {', '.join(gone)}")
 
     def put_below(self, path: str, given: str) -> Draft:
         """Set a field below a varied field, in every variant that has it and in the base."""
-        having = [name for name, own in self.seen().items() if has_field(self.base, own, path)]
-        based = self.changes | self.followed
+        having = {name: own for name, own in self.seen().items() if has_field(self.base, own, path)}
+        based, base = self.changes | self.followed, {}
+        if has_field(self.base, based, path):
+            with suppress(ValueError) if having else nullcontext():
+                base[path] = read_value(self.base, based, path, given)
         # The base to which variants are matched may have the field although no variant has it.
-        alone = not having and not self.follows and has_field(self.base, based, path)
-        if not having and not alone:
+        if not having and (self.follows or not base):
             raise ValueError(no_variant_has(self.base, list(self.seen().values()), path))
-        values = {name: read_value(self.base, self.seen()[name], path, given) for name in having}
-        follows = {path: read_value(self.base, based, path, given)} if has_field(self.base, based, path) else {}
-        draft = (
-            self.noting(f"{path}={given} changes no variant, only the base that they are matched to") if alone else self
-        )
+        values = read_fitting(self.base, having, path, given)
+        note = "" if having else f"{path}={given} changes no variant, only the base that they are matched to"
+        if others := [name for name in having if name not in values]:
+            note = f"{path}={given} is set in {listing([*values])}; it is no value of this field in {listing(others)}"
+        draft = self.noting(note) if note else self
         variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
-        return replace(draft.renaming(path, given, values), followed=self.followed | follows, variants=variants)
+        return replace(draft.renaming(path, given, values), followed=self.followed | base, variants=variants)
 
     def without_unread(self) -> Draft:
         """Reset fields that the task does not read, given its other fields (`Task.unread`), and do not vary them."""

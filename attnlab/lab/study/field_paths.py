@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import NoneType
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from attnlab import registry
+from attnlab.console.format import listing
 from attnlab.data.names import PARTS
 from attnlab.lab.study.recipe import shares
-from attnlab.lab.study.values import annotations, members, parse
+from attnlab.lab.study.values import WORDS, annotations, members, parse
 from attnlab.pattern import Pattern, read_pattern
 from attnlab.tasks.base.task import Task
 
@@ -123,7 +124,9 @@ def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:
         # The annotation allows anything, so the type of the present value decides.
         allowed = type(current)
     kinds = members(allowed)
-    place = registry.home(current, name, kinds)
+    # Plain values have no registry, even if there is one of the field's name, as for `attention` of Seq2Seq.
+    plain = all(get_origin(kind) is Literal or kind in WORDS for kind in kinds)
+    place = None if plain else registry.home(current, name, kinds)
     if place is None:
         try:
             return parse(allowed, given)
@@ -136,3 +139,28 @@ def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:
     if given.lower() == "none" and NoneType in kinds and "none" not in registry.table(place):
         return None
     return registry.pick(registry.table(place), given, path)
+
+
+def read_fitting(base: Any, variants: Mapping[str, Changes], path: str, given: str) -> Changes:
+    """Parse the value of the field at a path in each variant, and return it for the variants whose field it fits.
+
+    Args:
+        base: The config that the path starts at.
+        variants: All changes of each variant that has the field.
+        path: The names of fields, joined by dots.
+        given: The value as text.
+
+    Raises:
+        ValueError: The text fits in no variant. If their fields are of different kinds, the message has all reasons.
+    """
+    values: Changes = {}
+    refusals: dict[str, list[str]] = {}
+    for name, changes in variants.items():
+        try:
+            values[name] = read_value(base, changes, path, given)
+        except ValueError as refusal:
+            refusals.setdefault(str(refusal), []).append(name)
+    if not values and refusals:
+        reasons = [f"{words} (in {listing(names)})" for words, names in refusals.items()]
+        raise ValueError("; ".join(reasons) if len(reasons) > 1 else next(iter(refusals)))
+    return values

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from attnlab.lab.study.draft import VARIANT, WHOLE, Draft
+from attnlab.lab.study.draft import WHOLE, Draft
 from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.field_paths import has_field
 from attnlab.lab.study.override_scope import override_scope
-from attnlab.lab.study.selection import selecting_fields
+from attnlab.lab.study.selection import VARIANT, selecting_fields
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.values import annotations, parse
 from attnlab.lab.study.variation import Variation
