@@ -9,6 +9,8 @@ from attnlab import registry
 from attnlab.lab.study.values import annotations, fits, text
 from attnlab.tasks.base.task import Task
 
+UNITS: tuple[str, ...] = ("units", "target_units")  # the fields of `Parallel` that correspond to `Task.fixed_units`
+
 
 @dataclass(frozen=True)
 class Inherited:
@@ -30,6 +32,9 @@ def inherit(old: object, new: object, skip: frozenset[str] = frozenset()) -> Inh
     training (`Task.training_only_fields`), even if `old` has them at their defaults. A field is inherited if `new` has
     one of the same name and type and leaves it at its default.
 
+    A task that reads your own files also inherits the units of `Task.fixed_units`. Those of targets are lost if they
+    differ from those of sources, because they suit only targets of that kind, for example phones.
+
     Args:
         old: the config that is replaced.
         new: the config that replaces it.
@@ -45,9 +50,13 @@ def inherit(old: object, new: object, skip: frozenset[str] = frozenset()) -> Inh
     free = {name for name, value in _defaults(new).items() if getattr(new, name) == value}
     shared = {name: getattr(old, name) for name in recipe if name not in skip and shares(old, new, name)}
     kept = {name: value for name, value in shared.items() if name in free and getattr(new, name) != value}
+    units = _fixed_units(old, new)
+    if "units" in units and "units" in free and "units" not in skip:
+        kept["units"] = units["units"]
     config = _with(new, kept)
     took = tuple(name for name, value in kept.items() if getattr(config, name) == value)
     lost = tuple(name for name in unlike if name not in skip and getattr(config, name, MISSING) != getattr(old, name))
+    lost += tuple(name for name in units if name not in took and not skip & {"units", name})
     return Inherited(config, took, lost)
 
 
@@ -91,7 +100,18 @@ def shares(old: object, new: object, name: str) -> bool:
 
 def described(config: Any, names: tuple[str, ...]) -> str:
     """Return fields as on the command line, for example "units=bpe units.size=10000 smoothing=0.1"."""
-    return " ".join(part for name in names for part in _settings(name, getattr(config, name)))
+    fixed = dict(zip(UNITS, config.fixed_units, strict=False)) if isinstance(config, Task) else {}
+    return " ".join(part for name in names for part in _settings(name, getattr(config, name, fixed.get(name))))
+
+
+def _fixed_units(old: object, new: object) -> dict[str, object]:
+    """Return the units that `old` always has and that `new` has other ones of, by the names of the fields of `new`."""
+    fields = registry.field_names(new)
+    if not isinstance(old, Task) or not old.fixed_units or "train" not in fields or "units" not in fields:
+        return {}
+    source, target = old.fixed_units
+    units: dict[str, object] = {} if type(getattr(new, "units", None)) is type(source) else {"units": source}
+    return units | ({"target_units": target} if target != source and "target_units" in fields else {})
 
 
 def _with(config: Any, kept: dict[str, Any]) -> Any:

@@ -46,6 +46,9 @@ class Task(ABC, metaclass=Documented):
     It holds the value with which those runs were made, if it differs from the default.
     """
 
+    fixed_units: ClassVar[tuple[Any, ...]] = ()
+    """The units (`TokenizerSpec`) of sources and of targets, if the task has text pairs and no fields for these."""
+
     @property
     def unread(self) -> dict[str, object]:
         """The fields that `load` does not read given the other fields, with the value that marks each as unused."""

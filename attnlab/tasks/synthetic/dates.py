@@ -23,6 +23,7 @@ class Dates(PairTask):
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets")
+    fixed_units = (Characters(), Characters())
 
     languages: tuple[str, ...] = LANGUAGES
     """The languages, all different. The examples of each part are divided evenly among them."""
@@ -55,5 +56,4 @@ class Dates(PairTask):
     def load(self) -> PairData:
         """Generates the dates."""
         parts = dates.read(self.seed, sizes(self), self.languages)
-        units = (Characters(), Characters())
-        return PairData(parts, units, exact_match, (EXACT_MATCH,), self.buckets, **self.how)
+        return PairData(parts, self.fixed_units, exact_match, (EXACT_MATCH,), self.buckets, **self.how)

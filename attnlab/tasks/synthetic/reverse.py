@@ -24,6 +24,7 @@ class Reverse(PairTask):
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets")
+    fixed_units = (Words(), Words())
 
     train_examples: int = 40_000
     """The number of training examples."""
@@ -63,9 +64,8 @@ class Reverse(PairTask):
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
         parts = reverse.read(self.seed, sizes(self), longest, self.symbols, self.backwards)
         measure = lambda answers, references: exact_match(answers, references) | bleu(answers, references)
-        units = (Words(), Words())
         metrics = sorted(METRICS.values(), key=lambda metric: metric.name != self.metric)
-        return PairData(parts, units, measure, tuple(metrics), self.buckets, **self.how)
+        return PairData(parts, self.fixed_units, measure, tuple(metrics), self.buckets, **self.how)
 
 
 @dataclass(frozen=True)

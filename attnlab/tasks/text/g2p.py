@@ -14,6 +14,8 @@ from attnlab.tasks.text.pair_task import PairTask, halves, left_out, user_parts
 from attnlab.tasks.text.pairing import PairOptions
 from attnlab.tasks.text.transduction import PairData
 
+LETTERS_TO_PHONES = (Characters(), Words())
+
 
 @dataclass(frozen=True)
 class CMUdict(PairTask):
@@ -24,6 +26,7 @@ class CMUdict(PairTask):
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets", "smoothing")
+    fixed_units = LETTERS_TO_PHONES
 
     train: str = ""
     """The path of your own training file in the dictionary's format. "" uses the dictionary's training part."""
@@ -64,6 +67,7 @@ class Sigmorphon(PairTask):
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets", "smoothing")
+    fixed_units = LETTERS_TO_PHONES
 
     language: str = "hun"
     """The language: ady, arm, bul, dut, geo, gre, hin, hun, jpn or lit.
@@ -119,8 +123,7 @@ def _read_for_scoring(file: str, rows: words.Rows, empty: str) -> tuple[list[Exa
 
 def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: words.Rows) -> PairData:
     parts, notes = user_parts(task, public, lambda path, half: read_user_file(path, rows, half))
-    units = (Characters(), Words())
-    found = PairData(parts, units, _rates, (WORD_ERROR_RATE, PHONEME_ERROR_RATE), task.buckets, **task.how)
+    found = PairData(parts, task.fixed_units, _rates, (WORD_ERROR_RATE, PHONEME_ERROR_RATE), task.buckets, **task.how)
     found.notes = (*notes, *found.notes)
     return found
 

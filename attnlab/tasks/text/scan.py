@@ -19,6 +19,7 @@ class Scan(PairTask):
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets")
+    fixed_units = (Words(), Words())
 
     split: str = "simple"
     """The split: "simple", "length", "addprim_jump" or "addprim_turn_left".
@@ -52,6 +53,6 @@ class Scan(PairTask):
     def load(self) -> PairData:
         """Reads the split, which is downloaded if it is not available locally, or your own files."""
         parts, notes = user_parts(self, lambda: scan.parts(self.split), scan.read_user_file)
-        found = PairData(parts, (Words(), Words()), exact_match, (EXACT_MATCH,), self.buckets, **self.how)
+        found = PairData(parts, self.fixed_units, exact_match, (EXACT_MATCH,), self.buckets, **self.how)
         found.notes = (*notes, *found.notes)
         return found

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from attnlab.data.text.units import Bpe
+from attnlab.data.text.units import Bpe, Bytes, Words
 from attnlab.lab.study.load import load_study
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.recipe import described, inherit
@@ -17,6 +17,7 @@ from attnlab.tasks import TASKS, Boxes, Cells, Multi30k, Parallel
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 SET = ["task.units=characters", "task.smoothing=0", "task.joint=false", "task.buckets=2"]
+SPLIT = "with task=parallel the study no longer varies task.split"
 FILES = ["task.train=a", "task.valid=b", "task.test=c"]
 
 
@@ -34,7 +35,10 @@ def test_a_recipe_has_the_set_fields_and_training_fields_of_user_files():
     assert described(found.config, found.kept[:2]) == "units=bpe units.size=500 joint=true"
     assert inherit(old, Parallel(), frozenset({"units", "source"})).lost == ("target",)
     assert inherit(Cells(), Boxes()).config == Boxes(flip=True)
+    # The units of some tasks are fixed and not a field.
+    assert inherit(TASKS["reverse"], Parallel()).config.units == Words()
     # A public task uses its own defaults.
+    assert inherit(TASKS["scan"], TASKS["multi30k"]).config == TASKS["multi30k"]
     assert inherit(TASKS["trec"], TASKS["sst2"]).config == TASKS["sst2"]
 
 
@@ -76,6 +80,30 @@ def test_fields_of_another_type_and_incompatible_fields_are_kept():
             ["task=parallel", *FILES, *SET],
             Parallel(*"abc", buckets=2),
             ["task=parallel does not keep source=en target=de"],
+        ),
+        (
+            "scan",
+            ["task=parallel", *FILES, "variant=gru-jump"],
+            Parallel(*"abc", units=Words(), buckets=4),
+            ["task=parallel keeps buckets=4 units=words of the file's task", SPLIT],
+        ),
+        (
+            "scan",
+            ["task=parallel", *FILES, "task.units=bytes", "variant=gru-jump"],
+            Parallel(*"abc", units=Bytes(), buckets=4),
+            ["task=parallel keeps buckets=4 of the file's task", SPLIT],
+        ),
+        (
+            "g2p",
+            ["task=parallel", *FILES],
+            Parallel(*"abc", buckets=3),
+            ["task=parallel keeps buckets=3 of the file's task, and does not keep target_units=words"],
+        ),
+        (
+            "g2p",
+            ["task=parallel", *FILES, "task.target_units=words"],
+            Parallel(*"abc", target_units=Words(), buckets=3),
+            ["task=parallel keeps buckets=3 of the file's task"],
         ),
         ("detr", ["task=boxes", *FILES], Boxes(*"abc", flip=True), ["task=boxes keeps flip=true of the file's task"]),
     ],
