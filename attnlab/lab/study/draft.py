@@ -51,6 +51,8 @@ class Draft:
     """The overrides that only selected among the variants."""
     labels: tuple[Label, ...] = ()
     """The values for the names that `merged` gives."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The name of each variant before it was merged or renamed, with its name afterwards."""
     notes: tuple[str, ...] = ()
     """Notes on what the overrides changed, one line each."""
 
@@ -268,7 +270,8 @@ class Draft:
             called = [group[0] for group in groups]
         variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
         notes = renamed(dict(zip(called, groups, strict=True)))
-        return replace(self, variants=variants, notes=(*self.notes, *notes), labels=())
+        names = {old: new for new, group in zip(called, groups, strict=True) for old in group}
+        return replace(self, variants=variants, names=names, notes=(*self.notes, *notes), labels=())
 
     def made(self) -> dict[str, Experiment]:
         """Return the experiments of the variants. Refused ones are left out, because the study reports them later."""

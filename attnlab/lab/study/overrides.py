@@ -80,7 +80,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
         ({} if otherwise or changed - {"train.seeds"} else study.bands),
     )
     fixed = study.given | given.keys()
-    found = study.keeping(vary, base=base, quick=quick, published=published, bands=bands, given=fixed)
+    kept = {"quick": quick, "published": published, "bands": bands, "given": fixed}
+    found = study.keeping(vary, draft.names, base=base, **kept)
     return replace(found, notes=(*study.notes, *draft.notes, *override_scope(found, given)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, get_args
 
@@ -122,20 +123,23 @@ class Study(metaclass=Documented):
         preview = self.preview if quick else {}
         return {name: change(self.base, **{**own, **preview}) for name, own in changes.items()}
 
-    def keeping(self, vary: Variation | None, **changes: object) -> Study:
+    def keeping(self, vary: Variation | None, names: Mapping[str, str] | None = None, **changes: object) -> Study:
         """Return the study with only some of its variants.
 
         Args:
             vary: the variants to keep.
+            names: the new names of variants by their old names, which `against` has.
             **changes: other fields of the study to replace at the same time.
 
         Returns:
-            A study whose `part_of` is the whole study. Entries of `against` that name a dropped variant are removed.
+            A study whose `part_of` is the whole study. Entries of `against` that name a dropped variant are removed,
+            and those of variants that are now one, or no longer come in that order.
         """
-        left = {"base"} if vary is None else set(vary.variants)
-        against = self.against
+        place = {name: n for n, name in enumerate(["base"] if vary is None else vary.variants)}
+        against, names = self.against, names or {}
         if against != "all":
-            against = {one: other for one, other in against.items() if {one, other} <= left}
+            pairs = [(names.get(one, one), names.get(other, other)) for one, other in against.items()]
+            against = {one: other for one, other in pairs if place.get(other, len(place)) < place.get(one, -1)}
         return replace(self, vary=vary, against=against, part_of=self.part_of or self, **changes)
 
     def _check_kinds(self) -> None:

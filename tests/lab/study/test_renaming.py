@@ -60,3 +60,15 @@ def test_a_training_field_is_part_of_the_name_if_the_name_has_it(toy):
     assert list(found.variants()) == ["few-5-steps-7", "many"]
     alone = product(over("train.steps", short=5, long=50), over("model.width", a=64, b=128))
     assert list(apply(Study(toy.base, alone), ["train.steps=7"]).variants()) == ["a-7", "b-7"]
+
+
+def test_comparisons_follow_renamed_and_merged_variants():
+    study = load_study(EXPERIMENTS / "vit_vs_cnn.py")
+    assert study.against["cnn-tenth"] == "vit-tenth"
+    found = apply(study, ["task.share=0.5"])
+    assert found.against == {f"{one}-share-0.5": f"{other}-share-0.5" for one, other in study.named.items()}
+    merged = apply(study, ["task.share=0.5", "train.steps=7"])
+    parts = ("cnn", "mlp")
+    assert merged.against == {f"{one}-share-0.5-steps-7": "vit-share-0.5-steps-7" for one in parts}
+    # A variant is not compared with itself.
+    assert apply(study, ["model=mlp", "task.share=0.5", "train.steps=7"]).against == {}
