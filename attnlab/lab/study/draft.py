@@ -108,7 +108,8 @@ class Draft:
         draft = replace(self.only(names, {path}), selecting=self.selecting | {path})
         if len(names) == every:
             return draft
-        inside = [name for name in held if name not in names and contains(held[name], [held[name] for name in names])]
+        values = [held[name] for name in names if registry.find(held[name])]
+        inside = [name for name in held if name not in names and contains(held[name], values)]
         other = f", but not {listing(inside)}, where another value wraps it" if inside else ""
         exact = f"; {VARIANT}={given} selects only that one" if len(names) > 1 and given in names else ""
         return draft.noting(f"{path}={given} selects {len(names)} of {every} variants: {listing(names)}{other}{exact}")

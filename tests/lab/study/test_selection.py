@@ -74,3 +74,9 @@ def test_a_value_that_all_variants_have_changes_nothing(toy):
     study = Study(toy.base, zipped(over("model.width", a=32, b=64), over("train.steps", a=5, b=5)))
     found = apply(study, ["train.steps=5"])
     assert (found.variants(), found.notes) == (study.variants(), ())
+
+
+def test_a_value_without_a_name_is_wrapped_by_no_other():
+    """Checks that the value none does not count as a part of a mechanism that has a field without a value."""
+    found = apply(load_study(EXPERIMENTS / "sagan.py"), ["model.mechanism=none"])
+    assert found.notes == ("model.mechanism=none selects 1 of 3 variants: none",)
