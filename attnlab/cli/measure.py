@@ -11,7 +11,7 @@ from attnlab import registry
 from attnlab.cli.commands import user_code
 from attnlab.console.tables import print_table
 from attnlab.storage.json_file import JsonObject, check_place, encode_json, write_whole
-from attnlab.system import settings, streams
+from attnlab.system import compilation_cache, settings, streams
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,6 +30,7 @@ def parity(options: argparse.Namespace) -> int:
         raise ValueError(f"--length {options.length} does not apply to --peers, whose sequences have one length")
     use(options.device)
     settings.check()
+    compilation_cache.ignore_failures()
     if options.peers:
         return _parity_with_peers(options)
     from attnlab.bench.parity import lengths_to, record, verdict
@@ -84,6 +85,7 @@ def bench(options: argparse.Namespace) -> int:
     chosen = _mechanisms(options.names)
     use(options.device)
     settings.check()
+    compilation_cache.ignore_failures()
     from attnlab.analysis.measure import machine
     from attnlab.bench.measuring import BenchConfig, record
     from attnlab.bench.measuring import bench as measure

@@ -25,30 +25,52 @@ def enable() -> str | None:
     of its own, so that a program is only read by the version and on the kind of machine that compiled it.
 
     Returns:
-        None, or a line that says why there is no cache.
+        None, or a line that says why programs are not kept.
     """
     import jax
 
-    folder = settings.value(jax.config, "jax_compilation_cache_dir", None)
-    if folder or not settings.value(jax.config, "jax_enable_compilation_cache", True):
+    ignore_failures()
+    if not settings.value(jax.config, "jax_enable_compilation_cache", True):
         return None
+    if settings.value(jax.config, "jax_compilation_cache_dir", None):
+        return None if (named := folder()) is None else _trouble(named)
     if (home := cache_folder()) is None:
         return None
-    folder = home / "compiled" / kind()
+    mine = home / "compiled" / kind()
+    if trouble := _trouble(mine, mode=0o700):
+        return trouble
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):  # refused if the folder cannot be written
-            pass
         trim(home / "compiled", LIMIT)
     except OSError as error:
-        return f"compiled programs are not kept: {error.filename or folder}: {error.strerror or error}"
-    if others_may_write(folder):
-        return f"compiled programs are not kept: other users can write in {folder}; run chmod go-w {folder}"
-    jax.config.update("jax_compilation_cache_dir", str(folder))
+        return _not_kept(mine, error)
+    if others_may_write(mine):
+        return f"compiled programs are not kept: other users can write in {mine}; run chmod go-w {mine}"
+    jax.config.update("jax_compilation_cache_dir", str(mine))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", SHORTEST)
-    # A damaged entry is compiled again, and what cannot be written is not kept. Neither concerns the user.
-    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
     return None
+
+
+def ignore_failures() -> None:
+    """Ignore jax's warnings about single programs in this process.
+
+    A damaged entry is compiled again, and what cannot be written is not kept. Neither concerns the user.
+    """
+    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+
+
+def _trouble(folder: Path, mode: int = 0o777) -> str | None:
+    """Make a folder, and return a line that says why nothing can be written in it, or None."""
+    try:
+        folder.mkdir(mode, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return _not_kept(folder, error)
+    return None
+
+
+def _not_kept(folder: Path, error: OSError) -> str:
+    return f"compiled programs are not kept: {error.filename or folder}: {error.strerror or error}"
 
 
 def disable() -> None:
@@ -56,6 +78,7 @@ def disable() -> None:
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 
+    ignore_failures()
     folder, home = settings.value(jax.config, "jax_compilation_cache_dir", None), cache_folder()
     if home is not None and folder == str(home / "compiled" / kind()):
         jax.config.update("jax_compilation_cache_dir", None)

@@ -123,6 +123,56 @@ def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path):
     assert second.endswith("False")
 
 
+def test_a_named_folder_that_cannot_be_written_is_said_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("a file")
+    names = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "file"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    first, second = program(tmp_path, **names)
+    assert first == f"compiled programs are not kept: {tmp_path}/file: File exists"
+    assert second.endswith("False")
+
+
+# Makes the disk full for programs, which are larger than a block of 512 bytes.
+FULL = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+"""
+
+
+def test_a_program_that_cannot_be_written_is_not_reported(tmp_path):
+    names = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "own"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    for variables in ({}, names):
+        assert program(tmp_path, FULL + PROGRAM, **variables)[0] == "None"
+    assert all(path.stat().st_size <= 512 for path in tmp_path.rglob("*-cache"))
+
+
+# The same in a worker process, with the settings that it receives.
+PREPARED = """
+from pathlib import Path
+from attnlab.lab.execution import variant
+from attnlab.lab.execution.log_lines import Plain
+from attnlab.lab.execution.worker import work
+from attnlab.lab.execution.worker_input import worker_input
+from attnlab.lab.planning.plan import plans
+from attnlab.lab.study.study import Study
+from tests.small import EXPERIMENT
+
+variant.run_in_order = lambda *given: None
+study = Study(EXPERIMENT)
+out = Path("out")
+given = worker_input(plans(study, {"base": EXPERIMENT}, out, {}, quick=False, checked=True), 2, out, "", "")
+given["jax"]["jax_compilation_cache_dir"] = str(Path("programs").absolute())
+given["jax"]["jax_persistent_cache_min_compile_time_secs"] = 0
+"""
+WORK = FULL + PREPARED + PROGRAM.replace("compilation_cache.enable()", "work(given, Plain())")
+
+
+def test_a_worker_reports_no_program_that_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert program(tmp_path, WORK, PYTHONPATH=os.pathsep.join(sys.path))[0] == "None"
+    assert (tmp_path / "programs").is_dir()
+
+
 def test_a_folder_that_others_can_write_is_not_used(tmp_path):
     program(tmp_path)
     (folder,) = (tmp_path / "attnlab" / "compiled").iterdir()

@@ -34,7 +34,9 @@ def work(given: WorkerInput, progress: Progress) -> tuple[str, int] | None:
     from attnlab.lab.study import serialize
     from attnlab.lab.study.load import load_code
     from attnlab.lab.study.study import Study
+    from attnlab.system import compilation_cache
 
+    compilation_cache.ignore_failures()
     for file in given["sources"]:
         load_code(file)  # adds its own entries to the registries
     experiments = {name: serialize.read(written) for name, written in given["experiments"].items()}
