@@ -21,7 +21,7 @@ from attnlab.lab.study.field_paths import (
     wrapped_field,
 )
 from attnlab.lab.study.recipe import inherit_noted
-from attnlab.lab.study.renaming import Label, Override, label, label_below, name_of, renamed, says
+from attnlab.lab.study.renaming import Label, Override, label, label_below, names_of, renamed, says
 from attnlab.lab.study.selection import VARIANT, set_in_all
 from attnlab.lab.study.study import change
 from attnlab.tasks.base.task import Task
@@ -266,9 +266,7 @@ class Draft:
                 groups.append([name])
             else:
                 twin.append(name)
-        called = [name_of(group, self.labels, any(self.variants.values())) for group in groups]
-        if len({*called}) < len(called):
-            called = [group[0] for group in groups]
+        called = names_of(groups, self.labels, any(self.variants.values()))
         variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
         notes = renamed(dict(zip(called, groups, strict=True)))
         names = {old: new for new, group in zip(called, groups, strict=True) for old in group}

@@ -132,6 +132,24 @@ def name_of(group: Sequence[str], labels: Sequence[Label], varies: bool = True) 
     return "-".join([shared, *(label.text if len(added) == 1 else label.alone for label in added)])
 
 
+def names_of(groups: Sequence[Sequence[str]], labels: Sequence[Label], varies: bool) -> list[str]:
+    """Return the names of variants, each of which is a group of old ones that are now one experiment.
+
+    If two would have the same name, each of them is called by the first of its old names, followed by the values.
+
+    Args:
+        groups: the old names of each variant.
+        labels: the values that overrides have set.
+        varies: whether any variant of the study still sets a field.
+    """
+    short = [name_of(group, labels, varies) for group in groups]
+    names: list[str] = []
+    for group, name in zip(groups, short, strict=True):
+        own = [label.alone for label in labels if not label.variants.isdisjoint(group)]
+        names.append(name if short.count(name) == 1 else "-".join([group[0], *own]))
+    return names if len({*names}) == len(names) else [group[0] for group in groups]
+
+
 def renamed(groups: Mapping[str, Sequence[str]]) -> list[str]:
     """Return lines on the variants that are merged or renamed.
 

@@ -72,3 +72,11 @@ def test_comparisons_follow_renamed_and_merged_variants():
     assert merged.against == {f"{one}-share-0.5-steps-7": "vit-share-0.5-steps-7" for one in parts}
     # A variant is not compared with itself.
     assert apply(study, ["model=mlp", "task.share=0.5", "train.steps=7"]).against == {}
+
+
+def test_variants_that_would_have_the_same_name_keep_their_old_ones_with_the_value():
+    """Checks a file in which some variants differ in a field that their common names do not have."""
+    study = load_study(EXPERIMENTS / "capacity.py")
+    found = apply(study, ["task.keys=40", "model.mechanism=sigmoid"])
+    assert list(found.variants()) == ["softmax-40-sigmoid", "favor64-40-sigmoid"]
+    assert [each.model.redrawn for each in found.variants().values()] == [False, True]
