@@ -48,8 +48,8 @@ def test_copy_and_reverse_are_scored_by_both_metrics():
         "train_examples": 20,
         "valid_examples": 9,
         "test_examples": 9,
-        "train_longest": 4,
-        "longest": 8,
+        "train_longest": 8,
+        "longest": 16,
         "symbols": 3,
     }
     copy, backwards = Copy(**sizes).load(), Reverse(**sizes, metric="bleu").load()
@@ -58,10 +58,10 @@ def test_copy_and_reverse_are_scored_by_both_metrics():
         assert copy.target.decode(target.tolist()) == copy.source.decode(source.tolist())
     answers = [{"tokens": batch["target"]}]
     assert copy.score("valid", answers) == {
-        name: pytest.approx(1) for name in ("exact_match", "bleu", "exact_match.1-4", "exact_match.5+")
+        name: pytest.approx(1) for name in ("exact_match", "bleu", "exact_match.1-8", "exact_match.9+")
     }
     assert backwards.metric.name == "bleu"
-    assert {"exact_match", "bleu", "bleu.1-4", "bleu.5+"} == set(backwards.score("valid", answers))
+    assert {"exact_match", "bleu", "bleu.1-8", "bleu.9+"} == set(backwards.score("valid", answers))
     assert copy.fingerprint != backwards.fingerprint
     with pytest.raises(ValueError, match=r"task\.metric='bleo' is not known; nearest: 'bleu'"):
         Reverse(metric="bleo")
