@@ -143,7 +143,6 @@ def test_settings_that_cannot_work_are_refused_before_anything(tmp_path, name, v
             {"JAX_PLATFORM_NAME": "cpu", "JAX_PLATFORMS": "nonsense"},
             "JAX_PLATFORMS=nonsense: jax finds no such device (",
         ),
-        ({"JAX_DEFAULT_DEVICE": "nonsense", "JAX_PLATFORMS": "cpu"}, "JAX_DEFAULT_DEVICE=nonsense: jax finds no such "),
         ({"JAX_DEFAULT_DEVICE": "gpu"}, "JAX_DEFAULT_DEVICE=gpu: jax finds no such device ("),
         ({"JAX_ENABLE_X64": "banana"}, "jax rejects an environment variable: invalid truth value 'banana'"),
         ({"XLA_FLAGS": "--xla_nonsense=1"}, "XLA rejects XLA_FLAGS=--xla_nonsense=1 (Unknown flag in XLA_FLAGS"),

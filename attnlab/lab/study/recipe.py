@@ -32,7 +32,7 @@ def inherit(old: object, new: object, skip: frozenset[str] = frozenset()) -> Inh
     training (`Task.training_only_fields`), even if `old` has them at their defaults. A field is inherited if `new` has
     one of the same name and type and leaves it at its default.
 
-    A task that reads your own files also inherits the units of `Task.fixed_units`. Those of targets are lost if they
+    A task of your own pairs also inherits the units of `Task.fixed_units`. Those of targets are lost if they
     differ from those of sources, because they suit only targets of that kind, for example phones.
 
     Args:
@@ -107,7 +107,7 @@ def described(config: Any, names: tuple[str, ...]) -> str:
 def _fixed_units(old: object, new: object) -> dict[str, object]:
     """Return the units that `old` always has and that `new` has other ones of, by the names of the fields of `new`."""
     fields = registry.field_names(new)
-    if not isinstance(old, Task) or not old.fixed_units or "train" not in fields or "units" not in fields:
+    if not isinstance(old, Task) or not old.fixed_units or "train" not in fields or not {*UNITS} <= {*fields}:
         return {}
     source, target = old.fixed_units
     units: dict[str, object] = {} if type(getattr(new, "units", None)) is type(source) else {"units": source}

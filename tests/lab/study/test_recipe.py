@@ -183,3 +183,10 @@ def test_every_shipped_file_takes_a_variant_by_name_and_a_field_for_all(path):
     assert warmups(study.variants(quick=True)) == []
     found = apply(study, ["train.seeds=7", "train.steps=4321"])
     assert {(each.train.seeds, each.train.steps) for each in found.variants().values()} == {(7, 4321)}
+
+
+def test_a_task_of_text_without_targets_keeps_its_own_units():
+    from attnlab.lab.study.recipe import inherit
+    from attnlab.tasks import Copy, Text
+
+    assert inherit(Copy(), Text()).config == Text()
