@@ -111,7 +111,7 @@ def _fixed_units(old: object, new: object) -> dict[str, object]:
         return {}
     source, target = old.fixed_units
     units: dict[str, object] = {} if type(getattr(new, "units", None)) is type(source) else {"units": source}
-    return units | ({"target_units": target} if target != source and "target_units" in fields else {})
+    return units | ({"target_units": target} if target != source else {})
 
 
 def _with(config: Any, kept: dict[str, Any]) -> Any:
