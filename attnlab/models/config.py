@@ -10,9 +10,9 @@ from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.checks import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
 from attnlab.models.interfaces import AttentionConfig
 from attnlab.modules.attention_layer import AttentionLayer
-from attnlab.modules.block import LayerConfig
 from attnlab.modules.dense import INITIALISERS
 from attnlab.modules.latent import Latent
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.multi_head import MultiHead
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal

@@ -14,9 +14,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import StackConfig, layers_of_period
 from attnlab.models.output_head import OutputHead
-from attnlab.modules.block import Context, DecoderLayer, LayerConfig
+from attnlab.modules.block import Context, DecoderLayer
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.position import LayerPositions, PositionEncoding
 from attnlab.modules.stack import first_values, scan_layers, stack_layers, unstack_layers
 from attnlab.ops.layer import dropout

@@ -18,10 +18,10 @@ from attnlab.models.config import StackConfig, layers_of_period
 from attnlab.models.encoder import Encoder
 from attnlab.models.shapes import DetectionShape, Shape, check_shape
 from attnlab.models.vit import add_position, patch_grid
-from attnlab.modules.block import LayerConfig
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.latent import Latent
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.position import Position, Sinusoidal2D
 from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
 from attnlab.modules.stack import scan_layers, stack_layers

@@ -2,123 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.attention import NO_POSITION, Attention
-from attnlab.modules.attention_layer import AttentionLayer
-from attnlab.modules.dense import Dense, fold_key
+from attnlab.modules.dense import fold_key
 from attnlab.modules.feedforward import FeedForward
-from attnlab.modules.latent import Latent
-from attnlab.modules.latent_attention import LatentAttention
-from attnlab.modules.multi_head import MultiHead
-from attnlab.modules.norm import NORMS
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.position import PositionEncoding
-from attnlab.ops.layer import dropout, split_keys
+from attnlab.modules.residual import Residual
+from attnlab.ops.layer import split_keys
 from attnlab.ops.mask import ArrayOrNumpy, Full, KeyPadding, QueryPadding
 from attnlab.ops.tree import pytree
-
-
-@dataclass(frozen=True)
-class LayerConfig(metaclass=Documented):
-    """The configuration that all layers of a model share."""
-
-    width: int
-    """Size of the vectors."""
-    heads: int
-    """Number of query heads."""
-    feedforward: int
-    """Width of the hidden layer of the feed-forward block. 0: no feed-forward block."""
-    activation: str
-    """Activation of the feed-forward block: a key of `attnlab.ops.layer.ACTIVATIONS` or `GATED_ACTIVATIONS`."""
-    norm: str
-    """Kind of normalisation, a key of `attnlab.modules.norm.NORMS`."""
-    norm_first: bool
-    """True: pre-norm. False: post-norm."""
-    dropout: float
-    """Dropout probability."""
-    key_heads: int | None = None
-    """Number of key and value heads. None: `heads`."""
-    biases: bool = True
-    """False: linear maps have no bias."""
-    initialiser: str = "xavier"
-    """Initial distribution of weights, a key of `attnlab.modules.dense.INITIALISERS`."""
-    norm_eps: float = 1e-6
-    """The ε that the norms add to the variance."""
-    norm_output: bool = False
-    """True: normalise the output of each sublayer, before it is added."""
-    parallel: bool = False
-    """True: the feed-forward block reads the same input as the attention, and both are added together."""
-    layer: AttentionLayer = MultiHead()
-    """The attention layer that contains the mechanism: projections, gate, norms, head widths."""
-
-    def norm_layer(self) -> nnx.Module:
-        """Create a norm."""
-        return NORMS[self.norm](self.width, self.norm_eps)
-
-    def final_norm(self) -> nnx.Module | None:
-        """Create the norm after the last layer, or None if the layers normalise their sums."""
-        return self.norm_layer() if self.norm_first or self.norm_output else None
-
-    @property
-    def dense(self) -> Callable[..., Dense]:
-        """The constructor of linear maps, with this bias and initialiser."""
-        return partial(Dense, bias=self.biases, initialiser=self.initialiser)
-
-    def attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
-        """Create an attention."""
-        if isinstance(self.layer, Latent):
-            return LatentAttention(key, self.width, self.heads, mechanism, self.layer, self.dense, self.norm_eps)
-        assert isinstance(self.layer, MultiHead), self.layer
-        return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense, self.layer, self.norm_eps)
-
-    def cross_attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
-        """Create an attention to another sequence."""
-        return replace(self, layer=self.layer.for_context).attention(key, mechanism)
-
-    def forward(self, key: PRNGKeyArray) -> tuple[FeedForward | None, Residual | None]:
-        """Create a feed-forward block and the residual around it.
-
-        There is no block if `feedforward` is 0, and no residual of its own if `parallel`.
-        """
-        if self.feedforward == 0:
-            return None, None
-        layer = FeedForward(key, self.width, self.feedforward, self.activation, self.dropout, self.dense)
-        return layer, None if self.parallel else Residual(self)
-
-
-class Residual(nnx.Module):
-    """A residual connection with norm and dropout around a function f.
-
-    - Pre-norm: x + dropout(f(norm(x))) (Xiong et al. 2020).
-    - Post-norm: norm(x + dropout(f(x))) (Vaswani et al. 2017).
-    - Norm of the output: x + dropout(norm(f(x))) (OLMo 2).
-    - Pre-norm and norm of the output: x + dropout(norm(f(norm(x)))) ("sandwich", Ding et al. 2021; Gemma 2).
-
-    A layer calls `y = f(residual.before(x))` and then `residual.after(x, y, key)`.
-    """
-
-    def __init__(self, sizes: LayerConfig):
-        self.norm = sizes.norm_layer() if sizes.norm_first or not sizes.norm_output else None
-        self.output_norm = sizes.norm_layer() if sizes.norm_output else None
-        self.first, self.rate = sizes.norm_first, sizes.dropout
-
-    def before(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
-        """Return the input of f."""
-        return self.norm(x) if self.norm is not None and self.first else x
-
-    def after(self, x: Float[Array, "T D"], y: Float[Array, "T D"], key: PRNGKeyArray | None) -> Float[Array, "T D"]:
-        """Return the sum of x and the output y of f. `key` None means no dropout."""
-        y = y if self.output_norm is None else self.output_norm(y)
-        y = x + dropout(y, self.rate, key)
-        return y if self.norm is None or self.first else self.norm(y)
 
 
 class FeedForwardLayer(nnx.Module):
@@ -180,7 +80,7 @@ class EncoderLayer(SelfAttentionLayer):
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, mechanism: Mechanism):
         self.attention = sizes.attention(fold_key(key, "attention"), mechanism)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
-        self.around_attention = Residual(sizes)
+        self.around_attention = sizes.residual()
 
     def __call__(
         self,
@@ -234,8 +134,8 @@ class DecoderLayer(SelfAttentionLayer):
         self.attention = sizes.attention(fold_key(key, "attention"), own)
         self.cross = None if cross is None else sizes.cross_attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
-        self.around_attention = Residual(sizes)
-        self.around_cross = None if cross is None else Residual(sizes)
+        self.around_attention = sizes.residual()
+        self.around_cross = None if cross is None else sizes.residual()
 
     def __call__(
         self,

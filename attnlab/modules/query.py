@@ -11,8 +11,9 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.block import FeedForwardLayer, LayerConfig, Residual
+from attnlab.modules.block import FeedForwardLayer
 from attnlab.modules.dense import Dense, fold_key
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.layer import split_keys
 from attnlab.ops.position import normalised, sinusoidal
@@ -35,7 +36,7 @@ class QueryLayer(FeedForwardLayer):
         self.attention = sizes.cross_attention(fold_key(key, "attention"), query_attention)
         self.cross = sizes.cross_attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
-        self.around_attention, self.around_cross = Residual(sizes), Residual(sizes)
+        self.around_attention, self.around_cross = sizes.residual(), sizes.residual()
 
     def __call__(
         self,

@@ -10,10 +10,11 @@ import pytest
 from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
 from attnlab.models import Transformer
-from attnlab.modules.block import Context, DecoderLayer, EncoderLayer, LayerConfig, Residual
+from attnlab.modules.block import Context, DecoderLayer, EncoderLayer
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key, fused_projection
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.stack import scan_layers, stack_layers
 from attnlab.ops.mask import KeyPadding, QueryPadding
 
@@ -71,7 +72,7 @@ def test_dropout_needs_a_key_and_differs_by_it():
 
 @pytest.mark.parametrize("first", [True, False])
 def test_pre_norm_and_post_norm(first):
-    residual = Residual(LayerConfig(8, 2, 16, "relu", "layer", first, 0.0))
+    residual = LayerConfig(8, 2, 16, "relu", "layer", first, 0.0).residual()
     x = 3 + jax.random.normal(jax.random.key(1), (5, 8))
     given, y = residual.before(x), residual.after(x, jnp.zeros_like(x), None)
     np.testing.assert_allclose((given if first else y).mean(axis=1), np.zeros(5), atol=1e-5)

@@ -4,7 +4,7 @@ import numpy as np
 
 from attnlab.analysis.maps import with_maps
 from attnlab.mechanisms import Softmax
-from attnlab.modules.block import LayerConfig
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
 
 SIZES = LayerConfig(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)

@@ -11,11 +11,12 @@ import pytest
 from attnlab.lab.study import serialize
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models.associative_memory import AssociativeMemory
-from attnlab.modules.block import DecoderLayer, LayerConfig
+from attnlab.modules.block import DecoderLayer
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.graph import GraphAttention, GraphConvolution
+from attnlab.modules.layer_config import LayerConfig
 from attnlab.modules.position import POSITIONS
 from attnlab.modules.query import AnchoredQueries, LearnedQueries
 from attnlab.modules.recurrent import RecurrentLayer

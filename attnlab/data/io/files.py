@@ -131,10 +131,21 @@ def text(content: bytes, path: str | Path) -> str:
         found = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8: byte {error.start} is {content[error.start]:#04x}") from error
-    # English text in UTF-16 is valid UTF-8, with a zero byte next to each letter.
-    if (null := content.find(0)) >= 0:
-        raise DataError(f"{path} is not text: byte {null} is 0x00; save it as UTF-8, not UTF-16")
+    refuse_zeros(content, path)
     return found
+
+
+def refuse_zeros(content: bytes, path: str | Path) -> None:
+    """Refuses content with a zero byte.
+
+    English text in UTF-16 is valid UTF-8 and valid Latin-1, with a zero byte next to each letter.
+
+    Raises:
+      DataError: if there is one. The message names UTF-16 if a quarter of the bytes or more are zero.
+    """
+    if (null := content.find(0)) >= 0:
+        other = "; save it as UTF-8, not UTF-16" if 4 * content.count(0) >= len(content) else ""
+        raise DataError(f"{path} is not text: byte {null} is 0x00{other}")
 
 
 def user_path(name: str) -> Path:

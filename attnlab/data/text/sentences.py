@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from attnlab.data.io.files import DataError, lines, text, user_bytes
+from attnlab.data.io.files import DataError, lines, refuse_zeros, text, user_bytes
 from attnlab.data.io.published import listed, read
 from attnlab.data.names import check, composed
 from attnlab.data.text.corpus import Corpus, Limit, Reading
@@ -240,8 +240,7 @@ def _text(content: bytes, path: str, encoding: str) -> str:
         # Any bytes are valid Latin-1, so signs of another encoding must be looked for.
         if content.startswith(_MARK):
             raise DataError(f"{path} begins with the byte-order mark of UTF-8; read it as utf-8, not as latin-1")
-        if (null := content.find(0)) >= 0:
-            raise DataError(f"{path} is not text: byte {null} is 0x00, as in UTF-16")
+        refuse_zeros(content, path)
         return content.decode("latin-1")
     try:
         return text(content, path)

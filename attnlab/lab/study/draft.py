@@ -138,7 +138,7 @@ class Draft:
         return replace(self, variants=kept, followed=followed)
 
     def set_all(self, path: str, given: str, held: Changes, having: Sequence[str] = ()) -> Draft:
-        """Set the field to one value in every variant that has it, so that it no longer varies.
+        """Set the field to one value in every variant that has it, so that it no longer varies. The others are kept.
 
         Args:
             path: the path of the field.
@@ -150,17 +150,11 @@ class Draft:
         found = self
         if path in WHOLE:
             value, found = self.inheriting(path, given, value)
-        variants = {
-            name: {
-                other: new
-                for other, new in own.items()
-                if other != path
-                and not (other.startswith(f"{path}.") and not takes_field(held[name], value, path, other))
-            }
-            | {path: value}
-            for name, own in self.each()
-            if name in held
-        }
+        variants = dict(self.variants or {})
+        for name, old in held.items():
+            gone = [each for each in variants[name] if each.startswith(f"{path}.")]
+            gone = {each for each in gone if not takes_field(old, value, path, each)}
+            variants[name] = {each: new for each, new in variants[name].items() if each not in gone} | {path: value}
         base = self.follows or path.partition(".")[0] != "model"
         followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
         note = set_in_all(f"{path}={given}", held, having, len(self.variants or {}))

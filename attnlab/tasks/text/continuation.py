@@ -143,7 +143,10 @@ class LanguageModelData(PromptInterface, TaskData):
         return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """Returns the text of each block, and the sum of the costs of its symbols in nats."""
+        """Returns the scored text of each block, and the sum of the costs of its symbols in nats.
+
+        A block scores the symbols after its first, which the block before has scored.
+        """
         examined = self._examined(part, limit)
         nats = [float(n) for answer in answers for n in np.asarray(answer["nats"], np.float64).sum(axis=1)]
         pairs = zip(examined["answers"], examined["scored"], strict=True)

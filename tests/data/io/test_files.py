@@ -24,6 +24,11 @@ def test_utf16_is_not_taken_for_utf8():
             files.text("\ufeffabc".encode(f"utf-16-{order}"), "words.txt")
 
 
+def test_a_stray_zero_byte_is_not_taken_for_utf16():
+    with pytest.raises(DataError, match=r"^words\.txt is not text: byte 4 is 0x00$"):
+        files.text(b"a\tb\n\0c\td\n", "words.txt")
+
+
 def test_an_unknown_home_folder_is_refused():
     with pytest.raises(DataError, match=r"^~nobody-of-that-name/words.txt cannot be read: "):
         files.user_path("~nobody-of-that-name/words.txt")

@@ -100,7 +100,7 @@ def test_another_encoding_is_refused(write):
     assert sentences.corpus(latin, encoding="latin-1").examples == [Example("sch\xf6n", ("gut",))]
     for content, line in (
         (b"\xef\xbb\xbfa b\n", "begins with the byte-order mark of UTF-8"),
-        ("a b".encode("utf-16"), "byte 3 is 0x00, as in UTF-16$"),
+        ("a b".encode("utf-16"), "byte 3 is 0x00; save it as UTF-8, not UTF-16$"),
     ):
         with pytest.raises(DataError, match=line):
             sentences.corpus(write("own.txt", content), encoding="latin-1")
