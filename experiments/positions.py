@@ -1,9 +1,9 @@
 """Positions: which position encodings work on sequences longer than the training sequences?
 
-Claim: none does. Up to the training length of 20 symbols all learn to copy and to reverse; a bias on the scores by
-distance learns more slowly (ALiBi, and T5's most of all). A model without positions does not learn it. On 21 to 40
-symbols all fail; Shaw's still reverse one in nine.
-Command: attnlab run experiments/positions.py --workers 2
+Claim: none does. Up to the training length of 20 symbols every encoding learns to copy and to reverse, a bias on the
+scores by distance more slowly than the others (ALiBi, and T5's most of all). A model without positions does not. On 21
+to 40 symbols all fail; Shaw's still reverse one in nine.
+Command: attnlab run experiments/positions.py
 Minutes on two cores: not measured; the records sum to 185 minutes of one core, while other programs ran, pauses
 included (jax 0.12.0.1).
 Expected: exact match up to 20 symbols and beyond ("exact_match.1-20", "exact_match.21+"), 3 seeds, in percent. Copies:

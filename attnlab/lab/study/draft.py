@@ -152,9 +152,8 @@ class Draft:
             value, found = self.inheriting(path, given, value)
         variants = dict(self.variants or {})
         for name, old in held.items():
-            gone = [each for each in variants[name] if each.startswith(f"{path}.")]
-            gone = {each for each in gone if not takes_field(old, value, path, each)}
-            variants[name] = {each: new for each, new in variants[name].items() if each not in gone} | {path: value}
+            fits = lambda each, old=old: not each.startswith(f"{path}.") or takes_field(old, value, path, each)
+            variants[name] = {each: new for each, new in variants[name].items() if fits(each)} | {path: value}
         base = self.follows or path.partition(".")[0] != "model"
         followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
         note = set_in_all(f"{path}={given}", held, having, len(self.variants or {}))

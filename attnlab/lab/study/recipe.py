@@ -32,8 +32,8 @@ def inherit(old: object, new: object, skip: frozenset[str] = frozenset()) -> Inh
     training (`Task.training_only_fields`), even if `old` has them at their defaults. A field is inherited if `new` has
     one of the same name and type and leaves it at its default.
 
-    A task of your own pairs also inherits the units of `Task.fixed_units`. Those of targets are lost if they
-    differ from those of sources, because they suit only targets of that kind, for example phones.
+    A task of your own pairs also inherits the units of `Task.fixed_units`. Those of targets are lost if they differ
+    from those of sources, because they suit only targets of that kind, for example phones.
 
     Args:
         old: the config that is replaced.

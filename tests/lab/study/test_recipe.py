@@ -13,7 +13,7 @@ from attnlab.lab.study.recipe import described, inherit
 from attnlab.lab.study.study import warmups
 from attnlab.models import MODELS, Transformer
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.tasks import TASKS, Boxes, Cells, Multi30k, Parallel
+from attnlab.tasks import TASKS, Boxes, Cells, Copy, Multi30k, Parallel, Text
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 SET = ["task.units=characters", "task.smoothing=0", "task.joint=false", "task.buckets=2"]
@@ -186,7 +186,4 @@ def test_every_shipped_file_takes_a_variant_by_name_and_a_field_for_all(path):
 
 
 def test_a_task_of_text_without_targets_keeps_its_own_units():
-    from attnlab.lab.study.recipe import inherit
-    from attnlab.tasks import Copy, Text
-
     assert inherit(Copy(), Text()).config == Text()
