@@ -19,7 +19,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         code, line = 2, f"out of memory ({line[:160]}); reduce the batch size, or use shorter or fewer examples"
     if code is None and isinstance(error, ValueError | NotImplementedError) and _ours(error):
         code = 2
-    if code is None and isinstance(error, ValueError) and "jax" not in sys.modules and "jax" in _packages(error):
+    if isinstance(error, ValueError) and "jax" not in sys.modules and "jax" in _packages(error.__cause__ or error):
         # jax checks its environment variables while it is imported.
         code, line = 2, f"jax rejects an environment variable: {line}"
     if code is None:

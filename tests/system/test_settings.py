@@ -158,6 +158,16 @@ def test_variables_that_cannot_work_are_one_line(tmp_path, variables, words):
     assert "Traceback" not in told
 
 
+def test_a_variable_that_jax_rejects_is_named_as_one_when_a_study_is_loaded(tmp_path):
+    """Loading a study wraps the errors of its file, and jax raises its own while it is imported there."""
+    code, told = called("show", str(ROOT / "experiments" / "dates.py"), cwd=tmp_path, JAX_ENABLE_X64="banana")
+    assert (code, told.strip().split("\n")[-1]) == (
+        2,
+        "attnlab: error: jax rejects an environment variable: invalid truth value 'banana' for environment "
+        "'JAX_ENABLE_X64'",
+    )
+
+
 def damage(folder):
     file = next(path for path in (folder / "8" / "state").rglob("*") if path.is_file() and path.stat().st_size > 4)
     file.write_bytes(file.read_bytes()[:-2])
