@@ -12,6 +12,12 @@ CONTRACT = re.compile(r"tests/mechanisms/test_contract_\w+\.py::\w+\[(?:(?:None|
 # Folders with large files. A whole file could keep one process busy after the others are done.
 LARGE = ("tests/mechanisms/", "tests/models/")
 
+# Files that use the trained runs of another file.
+SHARED = {
+    "tests/lab/test_changed_runs.py": "tests/lab/test_launch.py",
+    "tests/lab/trained/test_score_refusals.py": "tests/lab/trained/test_score.py",
+}
+
 
 def group(test: str) -> str:
     """Returns the group of a test by its id: its mechanism, its file, or its function in folders with large files."""
@@ -19,4 +25,5 @@ def group(test: str) -> str:
         return "faults"
     if found := CONTRACT.match(test):
         return found[1]
-    return test.split("[" if test.startswith(LARGE) else "::")[0]
+    name = test.split("[" if test.startswith(LARGE) else "::")[0]
+    return SHARED.get(name, name)

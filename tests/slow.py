@@ -251,10 +251,13 @@ DEFAULT: dict[str, tuple[str, ...]] = {
     ),
     "lab/trained/test_score.py::test_scoring_the_own_test_file_reproduces_result_and_answers": ("text",),
     "lab/trained/test_score.py::test_inputs_without_answers_have_answers_but_no_metrics": ("pairs", "sentences"),
-    "lab/trained/test_score.py::test_lines_with_one_empty_side_are_skipped_with_a_note": ("pairs", "sentences"),
+    "lab/trained/test_score_refusals.py::test_lines_with_one_empty_side_are_skipped_with_a_note": (
+        "pairs",
+        "sentences",
+    ),
     "lab/trained/test_score.py::test_recordings_and_images_without_labels_are_answered": (),  # images of the next one
-    "lab/trained/test_score.py::test_recordings_of_another_length_are_named": (),  # what_has_another_size
-    "lab/trained/test_score.py::test_unscorable_lines_are_named_and_exit_with_3": (
+    "lab/trained/test_score_refusals.py::test_recordings_of_another_length_are_named": (),  # what_has_another_size
+    "lab/trained/test_score_refusals.py::test_unscorable_lines_are_named_and_exit_with_3": (
         "empty",
         "another kind",
         "too long",
@@ -301,7 +304,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         # every_stop_signal_is_passed_on_to_the_workers, and training/test_loop: a_signal_in_the_last_dispatch
     ),
     "lab/test_preview.py::test_a_preview_keeps_real_runs_of_other_variants": (),  # a_real_run_replaces_a_preview
-    "lab/test_launch.py::test_a_broken_file_is_refused_and_a_fresh_run_recovers_it": ("result",),
+    "lab/test_changed_runs.py::test_a_broken_file_is_refused_and_a_fresh_run_recovers_it": ("result",),
     "system/test_settings.py::test_variables_that_cannot_work_are_one_line": (
         "JAX_PLATFORMS=nonsense: jax finds no such device (",
     ),

@@ -8,9 +8,11 @@ from typing import Any, Literal
 import pytest
 
 from attnlab import registry
+from attnlab.lab import run
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.lab.study.variation import over
 from attnlab.training.config import Train
+from tests.lab.small_study import STUDY
 
 
 def dot(q, k):
@@ -144,6 +146,13 @@ def toy(monkeypatch):
         study=Study(base, vary, "which?", {"train.steps": 10}, "toy"),
         vary=lambda path, **values: replace(Study(base), vary=over(path, **values)),
     )
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """Returns the folder and the results of a finished study. Tests that change files use a copy."""
+    out = tmp_path_factory.mktemp("runs")
+    return out, run(STUDY, out, command="attnlab run small.py")
 
 
 @pytest.fixture

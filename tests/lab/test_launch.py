@@ -1,7 +1,6 @@
 """Tests of a small study from its plan to its page."""
 
 import json
-import shutil
 import signal
 import sys
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from attnlab.decoding import Beam
 from attnlab.lab import load, run
 from attnlab.lab.execution.log_lines import Plain
 from attnlab.lab.planning.costs import describe
-from attnlab.lab.reporting import report
 from attnlab.lab.results.outcome import outcomes
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.runs.study_file import read_study_file
@@ -29,18 +27,11 @@ from attnlab.models import MODELS
 from attnlab.storage.json_file import FolderError
 from attnlab.system.signals import UNBEGUN, Interrupted
 from attnlab.tasks.synthetic.reverse import Reverse
-from attnlab.training.checkpoints import CheckpointError
 from attnlab.training.progress import Silent
 from attnlab.training.trainer import Trainer
-from tests.lab.small_study import EIGHT, ONE, QUICKLY, STUDY
+from tests.lab.small_study import EIGHT, STUDY
 from tests.small import EXPERIMENT, TINY
 from tests.training.toy import Bigram
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    out = tmp_path_factory.mktemp("runs")
-    return out, run(STUDY, out, command="attnlab run small.py")
 
 
 def test_a_study_writes_its_folders_and_its_page(finished):
@@ -175,16 +166,6 @@ def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, 
     assert result["last_metrics"].keys() == result["metrics"].keys()
 
 
-def test_an_altered_checkpoint_is_refused(finished, tmp_path):
-    out, _ = finished
-    shutil.copytree(out / "small" / "softmax", tmp_path / "softmax")
-    for path in (tmp_path / "softmax" / "checkpoints").rglob("*"):
-        if path.is_file() and path.name != "manifest.json" and path.stat().st_size:
-            path.write_bytes(path.read_bytes()[:-1] + b"\0\0")
-    with pytest.raises(CheckpointError, match="was altered"):
-        load(tmp_path / "softmax")
-
-
 def test_describe_counts_costs_without_training():
     softmax, linear = describe(STUDY)
     assert softmax["parameters"] == linear["parameters"] > 0
@@ -219,88 +200,6 @@ def test_sample_and_translate_do_not_need_the_data(finished, monkeypatch):
     # `load` needs the data.
     with pytest.raises(DataError, match="the data are gone"):
         load(folder)
-
-
-@pytest.fixture
-def copied(finished, tmp_path):
-    """Returns the folder of a copy of the finished study, which a test may change."""
-    shutil.copytree(finished[0], tmp_path / "runs")
-    return tmp_path / "runs"
-
-
-@pytest.fixture(scope="module")
-def quickly(tmp_path_factory):
-    out = tmp_path_factory.mktemp("quickly")
-    run(QUICKLY, out)
-    return out
-
-
-@pytest.fixture
-def copied_quickly(quickly, tmp_path):
-    """Returns the folder of a copy of a finished study that trains again very quickly."""
-    shutil.copytree(quickly, tmp_path / "runs")
-    return tmp_path / "runs"
-
-
-def altered(path, **fields):
-    folder = RunFolder(path.parent)
-    folder.write(path.stem, (folder.read(path.stem) or {}) | fields)
-
-
-@pytest.mark.parametrize("done", [True, False])
-def test_other_data_are_refused(copied, done):
-    folder = copied / "small" / "softmax"
-    now = json.loads((folder / "experiment.json").read_text())["fingerprint"]
-    altered(folder / "experiment.json", fingerprint="ab" * 32)
-    if not done:
-        (folder / "result.json").unlink()
-    words = (
-        f"was trained on other data \\(fingerprint abababababab, now {now[:12]}\\), and is unchanged; restore that data"
-    )
-    with pytest.raises(DataError, match=words):
-        run(ONE, copied)
-    with pytest.raises(DataError, match=words):
-        load(folder)
-
-
-def test_a_vocabulary_that_differs_from_the_data_is_refused(copied):
-    folder = copied / "small" / "softmax"
-    altered(folder / "vocabulary.json", lengths=[400, 400])
-    with pytest.raises(DataError, match=r"vocabulary.json: 'lengths' differs from that of the data, so the run was"):
-        load(folder)
-    (folder / "result.json").unlink()
-    with pytest.raises(DataError, match="'lengths' differs from that of the data"):
-        run(ONE, copied)
-    (folder / "vocabulary.json").write_text("{")
-    for use in (lambda: load(folder), lambda: sample(folder, "1 2"), lambda: run(ONE, copied)):
-        with pytest.raises(FolderError, match=r"vocabulary.json: not JSON: .*; remove only that file"):
-            use()
-    (folder / "vocabulary.json").unlink()
-    with pytest.raises(FolderError, match=r"vocabulary.json is missing; restore it"):
-        sample(folder, "1 2")
-    # A run that lacks files, as after a kill, continues and writes them.
-    assert run(ONE, copied).code == 0
-    assert sample(folder, "1 2")["answer"]
-
-
-@pytest.mark.parametrize("name", ["experiment", "result"])
-def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied_quickly, name):
-    path = copied_quickly / "small" / "softmax" / f"{name}.json"
-    one = replace(QUICKLY, vary=ONE.vary)
-    path.write_text("{")
-    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove only that file|train the run again)"):
-        run(one, copied_quickly)
-    with pytest.raises(FolderError, match=r"(remove only that file|train the run again)"):
-        load(path.parent)
-    assert run(one, copied_quickly, fresh=True).code == 0
-    assert RunFolder(path.parent).read(name)
-
-
-def test_a_finished_variant_is_reported_once_under_its_own_name(copied_quickly, capsys):
-    shutil.rmtree(copied_quickly / "small" / "softmax")
-    run(QUICKLY, copied_quickly, progress=Plain(sys.stderr))
-    lines = [line for line in capsys.readouterr().err.splitlines() if "already finished" in line]
-    assert lines == [f"linear: already finished, in {copied_quickly}/small/linear"]
 
 
 def test_only_the_status_line_is_shown_while_variants_are_checked(tmp_path, untrained):
@@ -349,20 +248,3 @@ def test_after_a_failure_the_other_variants_train_and_the_page_is_written(tmp_pa
     assert "2 of 3 variants finished" in (tmp_path / "turns" / "report.html").read_text()
     monkeypatch.setattr(execution, "run_variant", real)
     assert run(study, tmp_path).code == 0
-
-
-def test_a_folder_copied_to_the_name_of_another_variant_is_refused(copied):
-    home = copied / "small"
-    answer = sample(home / "softmax", "1 2 3")["answer"]
-    shutil.rmtree(home / "linear")
-    shutil.copytree(home / "softmax", home / "linear")
-    with pytest.raises(
-        ValueError, match=r"linear contains the run of variant 'softmax'; set another --out DIR to keep both$"
-    ):
-        run(STUDY, copied)
-    page = report(home).read_text()
-    assert "linear/experiment.json belongs to variant &#x27;softmax&#x27;, so the run is ignored" in page
-    assert "1 of 2 variants finished" in page
-    # `sample` and `load` accept the run by its folder, whatever the name of the folder.
-    assert sample(home / "linear", "1 2 3")["answer"] == answer
-    load(shutil.move(home / "linear", copied / "elsewhere"))

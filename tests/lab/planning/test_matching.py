@@ -2,8 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import pytest
@@ -20,13 +19,9 @@ from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment, Study, change
 from attnlab.lab.study.variation import Variation, over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
-from attnlab.models.bert import Bert
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.text.sentences import Questions
-from attnlab.training.config import Train
-from tests.small import EXPERIMENT
+from tests.lab.planning.formula import BASE, Formula, off, two
 
-BASE = change(EXPERIMENT, **{"model.width": 32, "model.feedforward": 64})
 GATED = MECHANISMS["gated-linear"]
 STUDY = Study(
     BASE, over("model.decoder", softmax=Softmax(), linear=Linear(), gated=GATED), match="parameters", name="equal"
@@ -37,37 +32,6 @@ STUDY = Study(
 def ledger():
     """Returns one ledger for all tests of this module, so that nothing is counted twice."""
     return Ledger()
-
-
-@dataclass(frozen=True)
-class Formula(Ledger):
-    """A ledger that computes FLOPs by a formula and records the experiments it is asked for in `asked`.
-
-    The projections and mixing of linear attention cost `dearer` times as much as those of softmax attention.
-    """
-
-    dearer: float = 1.0
-    power: float = 2.0
-    asked: list[Experiment] = field(default_factory=list)
-
-    def flops(self, experiment):
-        """Returns the FLOPs of the projections, the mixing and the feed-forward layer."""
-        model = experiment.model
-        if experiment not in self.asked:
-            self.asked.append(experiment)
-        mixed = 1e5 * model.width**self.power * (self.dearer if isinstance(model.mechanism, Linear) else 1.0)
-        return int(mixed + 1e5 * model.width * (1 + 2 * (model.feedforward or 4 * model.width)))
-
-
-def two(match: Any = None, budget: Any = "steps", **changes):
-    """Returns a study that compares softmax with linear attention."""
-    vary = over("model.mechanism", softmax=Softmax(), linear=Linear())
-    return Study(change(BASE, **changes), vary, match=match, budget=budget)
-
-
-def off(cost, target):
-    """Returns the relative error of a cost, |cost − target| / target."""
-    return abs(cost - target) / target
 
 
 def test_parameters_agree_and_changes_are_reported(ledger):
@@ -254,82 +218,6 @@ def test_matching_finds_or_names_the_closest_configuration(dearer, power, heads)
             matched(study, ledger)
 
 
-def test_a_budget_of_flops_scales_what_is_counted_in_steps():
-    ledger = Formula(dearer=4.0)
-    train = {"train.steps": 1000, "train.warmup": 100, "train.evaluate_every": 100, "train.save_every": 500}
-    study = two(budget="flops", **train)
-    found = matched(study, ledger)
-    assert found.experiments["softmax"] == study.variants()["softmax"]
-    linear = found.experiments["linear"].train
-    share = ledger.flops(study.base) / ledger.flops(found.experiments["linear"])
-    assert linear.steps == round(1000 * share) < 1000
-    assert linear.warmup == round(100 * linear.steps / 1000)
-    for every in ("evaluate_every", "save_every"):
-        assert -(-linear.steps // getattr(linear, every)) == -(-1000 // getattr(study.base.train, every))
-    assert found.experiments["linear"].model == study.variants()["linear"].model
-    assert f"  linear   steps 1,000 → {linear.steps} (" in found.lines[2]
-
-
-def test_a_budget_that_whole_steps_cannot_meet_is_refused_but_not_in_a_preview():
-    study = replace(two(budget="flops", **{"train.steps": 3}), quick={"train.steps": 1})
-    ledger = Formula(dearer=2.2)
-    with pytest.raises(
-        ValueError,
-        match=r"^budget='flops': linear cannot meet the budget: the nearest is .* at train.steps=2, the base has",
-    ):
-        matched(study, ledger)
-    preview = replace(study, quick={"train.steps": 4})
-    assert matched(preview, ledger, quick=True).experiments["linear"].train.steps == 3
-
-
-def test_a_budget_is_met_where_the_first_steps_are_cheaper():
-    class Prepared(Formula):
-        def flops(self, experiment):
-            steps, dearer = experiment.train.steps, 1 if isinstance(experiment.model.mechanism, Softmax) else 1.5
-            return (min(500, steps) + max(0, steps - 500) * 3 * dearer) / steps
-
-    study, ledger = two(budget="flops", **{"train.steps": 1000}), Prepared()
-    linear = matched(study, ledger).experiments["linear"]
-    assert linear.train.steps == 833
-    assert linear.train.steps * ledger.flops(linear) == pytest.approx(2000, rel=0.02)
-
-
-def test_a_budget_of_seconds_takes_what_a_clock_measures():
-    clock = lambda experiment, problem: 0.75 if isinstance(experiment.model.mechanism, Linear) else 0.25
-    study = two(budget="seconds", **{"train.steps": 300})
-    found = matched(study, Ledger(clock=clock))
-    assert [each.train.steps for each in found.experiments.values()] == [300, 100]
-    assert (
-        found.lines[0] == "trained for the seconds of softmax, the base of the study: 1 min 15 s for all lanes together"
-    )
-    assert "  linear   steps 300 → 100 (+0.00%)" in found.lines[2]
-
-
-def test_without_a_clock_seconds_are_left_for_when_it_runs():
-    study = two(budget="seconds")
-    found = matched(study, Ledger())
-    assert found.experiments == study.variants()
-    assert found.lines == [
-        "trained for the seconds of softmax, the base of the study: the number of steps is measured when the study runs"
-    ]
-
-
-def test_a_base_that_is_no_variant_is_named_by_its_model():
-    found = matched(replace(two(budget="seconds"), vary=over("model.mechanism", linear=Linear())), Ledger())
-    assert found.lines[0].startswith(
-        "trained for the seconds of the base of the study, a Transformer that is not one of its variants: the number"
-    )
-
-
-def test_match_and_budget_can_be_combined():
-    ledger = Formula(dearer=2.0)
-    study = two("flops", "flops", **{"train.steps": 1000})
-    linear = matched(study, ledger).experiments["linear"]
-    assert linear.model.width < 32
-    spent = linear.train.steps * ledger.flops(linear)
-    assert off(spent, 1000 * ledger.flops(study.base)) < 1e-3
-
-
 def test_a_matched_study_is_shown_as_it_will_run(ledger):
     found = matched(STUDY, ledger)
     lines = shown(STUDY, found)
@@ -343,11 +231,6 @@ def test_a_matched_study_is_shown_as_it_will_run(ledger):
     assert row["training"] == row["lanes"] * row["steps"] * row["flops"] == 2 * 12 * row["flops"]
 
 
-def test_equal_models_are_counted_once(ledger):
-    a = change(BASE, **{"train": Train(learning_rate=1.0, batch_size=4)})
-    assert ledger.model(a) is ledger.model(BASE)
-
-
 def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_path, untrained):
     launch.run(STUDY, tmp_path)
     kept = RunFolder(tmp_path / "equal" / "gated").read("experiment")
@@ -357,16 +240,6 @@ def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_pa
     launch.run(STUDY, tmp_path)
     with pytest.raises(ValueError, match=r"gated contains another configuration \(model.feedforward was "):
         launch.run(replace(STUDY, match=None), tmp_path)
-
-
-def test_pretraining_steps_count_by_their_fraction():
-    flops = {}
-    for masked in (0, 4, 6):
-        task = Questions(train_examples=60, valid_examples=6, test_examples=7, masked=masked, buckets=1)
-        base = Experiment(task, Bert(width=8, heads=2, layers=1, feedforward=8), Train(steps=8, warmup=1, batch_size=4))
-        flops[masked] = Ledger().flops(base)
-    # Half and three quarters of the steps fill in masked words, so their additional cost has the ratio 1.5.
-    assert abs((flops[6] - flops[0]) / (flops[4] - flops[0]) - 1.5) < 1e-3
 
 
 def test_variants_that_become_equal_by_matching_are_refused(ledger):
