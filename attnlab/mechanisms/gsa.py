@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +23,11 @@ class GatedSlots(Chunked):
 
     K̃_t = K̃_{t-1} diag(a_t) + k_tᵀ (1 − a_t), Ṽ_t = diag(a_t) Ṽ_{t-1} + (1 − a_t)ᵀ v_t, y_t = softmax(q_t K̃_t) Ṽ_t
 
-    a = sigmoid(gate)^(1/τ). The extra input `gate` is one number per token and slot. SiLU is applied to q and k, and q
-    is then divided by √K, as in the authors' code. The state is two matrices, [K M] and [M V], for M slots. The norm
-    and the output gate that follow belong to the module. Rotary positions are not supported, because SiLU follows them.
+    a = sigmoid(gate)^(1/τ). The extra input `gate` is one number per token and slot. SiLU is applied to q and k, as in
+    the authors' code (flash-linear-attention). That code also applies SiLU to v, and to the output before its norm.
+    These activations, the norm and the output gate belong to the module. Queries are not scaled, as in the paper and in
+    the authors' layer. The state is two matrices, [K M] and [M V], for M slots. Rotary positions are not supported,
+    because SiLU follows them.
 
     Raises:
         ValueError: if `chunk` or `slots` is below 1, or `temperature` is not positive.
@@ -39,6 +41,10 @@ class GatedSlots(Chunked):
     """Temperature τ of the gates. Larger values forget more slowly."""
     chunk: int = 32
     """Number of tokens per chunk."""
+    scale_queries: bool = False
+    """Whether to divide q by √K after SiLU, as the authors' function does if no scale is given. Their layer gives 1."""
+    missing_values: ClassVar[dict] = {"scale_queries": True}
+    """Values of fields that are missing in older saved configurations."""
 
     def __post_init__(self):
         check_counts(chunk=self.chunk, slots=self.slots)
@@ -59,7 +65,8 @@ class GatedSlots(Chunked):
         """Processes new tokens by chunks."""
         keys, values = memory
         q, k, gate = (x.astype(keys.dtype) for x in (q, k, gate))
-        q, k = divide_by_sqrt_width(jax.nn.silu(q)), jax.nn.silu(k)
+        q, k = jax.nn.silu(q), jax.nn.silu(k)
+        q = divide_by_sqrt_width(q) if self.scale_queries else q
         log_gates = log_sigmoid(gate, self.temperature)
         written = jnp.where(jnp.asarray(block.keep)[:, None], -jnp.expm1(log_gates), 0)
         scores, keys = slots.causal(keys, q, k, written, log_gates, block, self.chunk)

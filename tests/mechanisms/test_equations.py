@@ -15,6 +15,7 @@ from attnlab.mechanisms.delta_product import DeltaProduct
 from attnlab.mechanisms.differential import Differential, Differential2
 from attnlab.mechanisms.forgetting import Forgetting
 from attnlab.mechanisms.gated_delta import GatedDelta
+from attnlab.mechanisms.gsa import GatedSlots
 from attnlab.mechanisms.kda import Kda
 from attnlab.mechanisms.log_linear import LogLinear
 from attnlab.mechanisms.moba import BlockMixture
@@ -100,7 +101,7 @@ def gsa(S, t, q, k, v, x):
     gates = sigmoid(x["gate"][t]) ** (1 / 8)
     keys = keys * gates[None, :] + np.outer(silu(k[t]), 1 - gates)
     values = values * gates[:, None] + np.outer(1 - gates, v[t])
-    shares = np.exp(silu(q[t]) / math.sqrt(K) @ keys)
+    shares = np.exp(silu(q[t]) @ keys)
     return (keys, values), shares / shares.sum() @ values
 
 
@@ -340,6 +341,22 @@ def test_a_strength_of_two_reflects_the_state_so_that_it_counts_modulo_two():
     beta = np.append(0.0, np.where(bits, 1e4, -1e4))  # β is 1, and then 2 or 0
     y = causal(mechanism, key, key, v, beta=beta)
     np.testing.assert_allclose(y[:, 0], np.append(1, (-1.0) ** np.cumsum(bits)), atol=1e-12)
+
+
+@pytest.mark.parametrize(("scale_queries", "divisor"), [(False, 1), (True, math.sqrt(K))])
+def test_slots_as_sums_over_all_earlier_tokens(scale_queries, divisor):
+    """Token s is in slot m with the share (1 − a_sm) a_{s+1,m} … a_tm. Queries are not scaled unless that is asked."""
+    T, M = 9, 3
+    mechanism = GatedSlots(slots=M, scale_queries=scale_queries)
+    q, k, v, extra = inputs(mechanism, T)
+    q, k, v, gate = 3 * np.asarray(q), 3 * np.asarray(k), np.asarray(v), np.asarray(extra["gate"])
+    silu = lambda x: x / (1 + np.exp(-x))
+    gates, expected = (1 + np.exp(-gate)) ** -0.125, []
+    for t in range(T):
+        shares = np.array([(1 - gates[s]) * np.prod(gates[s + 1 : t + 1], axis=0) for s in range(t + 1)])
+        scores = np.einsum("sm,s->m", shares, silu(k[: t + 1]) @ silu(q[t]) / divisor)
+        expected.append(np.exp(scores) / np.exp(scores).sum() @ shares.T @ v[: t + 1])
+    np.testing.assert_allclose(causal(mechanism, q, k, v, gate=gate), expected, atol=1e-12)
 
 
 def test_one_write_per_token_is_the_gated_delta_rule():
