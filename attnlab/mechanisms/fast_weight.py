@@ -24,7 +24,8 @@ class FastWeight(Chunked):
 
     The extra input `beta` is one number per token. Features of queries and keys sum to one. If many of them are
     nonzero, their norm is far below one, and even β = 1 erases only part of what a key held. `Delta` uses keys of norm
-    one instead. Queries are not scaled, as in the authors' code. The state is a matrix [M V].
+    one instead. The paper's equation does not scale queries, but the authors' code divides its output by √K
+    (`scale_queries`). The state is a matrix [M V].
 
     Raises:
         ValueError: if `chunk` is below 1, if the feature map is known only up to a factor, or if its features may be
@@ -35,6 +36,11 @@ class FastWeight(Chunked):
 
     feature: Feature = Dpfp()
     """Feature map, one of `attnlab.FEATURES` that is neither negative nor known only up to a factor."""
+    scale_queries: bool = False
+    """Whether to divide the features of queries by √K, for K the width of a key, as the authors' code does.
+
+    The default has no scale, because the trained results were measured so.
+    """
 
     def __post_init__(self):
         super().__post_init__()
@@ -77,9 +83,10 @@ class FastWeight(Chunked):
 
     def update(self, memory, q, k, v, block, *, bias=None, beta, **learned):
         """Processes new tokens by chunks."""
-        i = block.positions
+        i, K = block.positions, q.shape[1]
         q, k = self.feature.query(q, i, **learned).rows, self.feature.key(k, i, **learned).rows
         q, k = (divide(x, x.sum(axis=1, keepdims=True)).astype(memory.dtype) for x in (q, k))
+        q = q * K**-0.5 if self.scale_queries else q
         open_ = jnp.zeros((q.shape[0], 1), memory.dtype)
         beta = jax.nn.sigmoid(beta.astype(memory.dtype))[:, None]
         y, memory = delta.causal(memory, q, k, beta * v.astype(memory.dtype), beta * k, open_, block, self.chunk)

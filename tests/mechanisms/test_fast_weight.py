@@ -39,6 +39,16 @@ def test_it_is_the_published_recurrence(x64, chunk):
     np.testing.assert_allclose(y, reference(q, k, v, beta), atol=1e-12)
 
 
+def test_the_authors_scale_divides_by_the_root_of_the_width(x64):
+    """For 16 components it is a quarter, whatever the number of features."""
+    draw = np.random.default_rng(1)
+    q, k, v, beta = (draw.normal(size=shape) for shape in ((7, 16), (7, 16), (7, 3), (7,)))
+    for nu in (1, 3):
+        plain, scaled = (FastWeight(feature=Dpfp(nu=nu), scale_queries=scale) for scale in (False, True))
+        found = causal(scaled, q, k, v, beta=beta)
+        np.testing.assert_allclose(found, causal(plain, q, k, v, beta=beta) / 4, rtol=1e-12)
+
+
 def test_a_key_of_one_feature_is_overwritten():
     """With one active feature the norm is one, and β = 1 replaces all that the key held."""
     x, v = jnp.array([[9.0, 9.0, 0.0], [9.0, 9.0, 0.0], [9.0, 9.0, 0.0]]), jnp.array([[1.0], [5.0], [-2.0]])
