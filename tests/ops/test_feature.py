@@ -185,6 +185,14 @@ def test_hedgehog_by_hand_has_a_sum_over_each_half():
 
 
 @pytest.mark.usefixtures("x64")
+def test_joint_hedgehog_with_a_doubled_w_is_that_of_flash_linear_attention():
+    """There W x is doubled: for x = (ln 2, 0), the features are (4, 1, ¼, 1) / 6¼."""
+    doubled = {"query_w": 2 * jnp.eye(2), "key_w": 2 * jnp.eye(2)}
+    rows = Hedgehog(joint=True).query(jnp.log(jnp.array([[2.0, 1.0]])), np.arange(1), **doubled).rows
+    np.testing.assert_allclose(rows, [[16 / 25, 4 / 25, 1 / 25, 4 / 25]], rtol=1e-14)
+
+
+@pytest.mark.usefixtures("x64")
 def test_feature_maps_equal_the_functions_of_pytorch():
     torch = pytest.importorskip("torch")
     F, rng = torch.nn.functional, np.random.default_rng(4)

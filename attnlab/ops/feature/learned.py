@@ -54,11 +54,16 @@ class Hedgehog(Feature):
     """
 
     activation: Feature = SoftmaxFeatures()
-    """Map of the halves. `Exp()` omits the sums; `joint` then makes no difference."""
-    joint: bool = False
-    """Whether one sum is taken over both halves, softmax([W x ; −W x]), as in flash-linear-attention.
+    """Map of the halves. `Exp()` omits the sums, as the paper's equation does; `joint` then makes no difference.
 
-    If False, each half sums to one, as in the authors' code (LoLCATs).
+    The exponentials of LoLCATs are other features: there each half is divided by its own largest exponential.
+    """
+    joint: bool = False
+    """Whether one sum is taken over both halves, softmax([W x ; −W x]).
+
+    Flash-linear-attention does so too, but adds a bias to W x and doubles the sum: softmax([2(W x + b) ; −2(W x +
+    b)]). With W twice as large, joint features equal those features without the bias. If False, each half sums to one,
+    as in the authors' code (LoLCATs).
     """
     missing_values: ClassVar[dict] = {"joint": True}
     """Values of fields that are absent in configurations of older versions."""
