@@ -457,8 +457,8 @@ BUGS = [
     Bug(
         "HGRN2 writes all that it is given",
         "mechanisms/hgrn2.py",
-        "decay.causal(memory, jax.nn.silu(q), written,",
-        "decay.causal(memory, jax.nn.silu(q), jnp.ones_like(written),",
+        "decay.causal(memory, q, written,",
+        "decay.causal(memory, q, jnp.ones_like(written),",
         equation("hgrn2"),
     ),
     Bug(

@@ -8,7 +8,7 @@ from typing import final
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.chunked import Chunked
+from attnlab.mechanisms.chunked import Chunked, divide_by_sqrt_width
 from attnlab.mechanisms.cost import Cost
 from attnlab.ops import decay
 
@@ -22,7 +22,8 @@ class Hgrn2(Chunked):
 
     The keys are the forget gates before the sigmoid, so there is no extra input. b is `lower_bound`. The state is a
     matrix [K V]. Rotary positions are not supported: channels that decay at different rates do not rotate together.
-    The norm that follows belongs to the module.
+    The norm that follows belongs to the module. Queries are not scaled, as in the paper. Flash-linear-attention divides
+    them by √K (`scale_queries`).
 
     Raises:
         ValueError: if `chunk` is below 1, or `lower_bound` is not in 0 … 1, without 1.
@@ -34,6 +35,8 @@ class Hgrn2(Chunked):
     """Least value b of the gates. The paper learns one per layer and channel that grows from layer to layer."""
     chunk: int = 32
     """Number of tokens per chunk."""
+    scale_queries: bool = False
+    """Whether to divide SiLU(q) by √K, as flash-linear-attention does. A norm of the output all but undoes it."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -47,7 +50,8 @@ class Hgrn2(Chunked):
         written = (1 - self.lower_bound) * jax.nn.sigmoid(-k)
         log_gates = jnp.log1p(-written) if self.lower_bound else jax.nn.log_sigmoid(k)
         written = jnp.where(jnp.asarray(block.keep)[:, None], written, 0)
-        y, memory = decay.causal(memory, jax.nn.silu(q), written, v, log_gates, block, self.chunk)
+        q = divide_by_sqrt_width(jax.nn.silu(q)) if self.scale_queries else jax.nn.silu(q)
+        y, memory = decay.causal(memory, q, written, v, log_gates, block, self.chunk)
         return y.astype(v.dtype), memory
 
     def cost(self, T, S, K, V, block=None):

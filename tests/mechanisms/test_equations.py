@@ -16,6 +16,7 @@ from attnlab.mechanisms.differential import Differential, Differential2
 from attnlab.mechanisms.forgetting import Forgetting
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.gsa import GatedSlots
+from attnlab.mechanisms.hgrn2 import Hgrn2
 from attnlab.mechanisms.kda import Kda
 from attnlab.mechanisms.log_linear import LogLinear
 from attnlab.mechanisms.moba import BlockMixture
@@ -357,6 +358,20 @@ def test_slots_as_sums_over_all_earlier_tokens(scale_queries, divisor):
         scores = np.einsum("sm,s->m", shares, silu(k[: t + 1]) @ silu(q[t]) / divisor)
         expected.append(np.exp(scores) / np.exp(scores).sum() @ shares.T @ v[: t + 1])
     np.testing.assert_allclose(causal(mechanism, q, k, v, gate=gate), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("scale_queries", "divisor"), [(False, 1), (True, math.sqrt(K))])
+def test_hgrn2_as_a_sum_over_pairs_of_tokens(scale_queries, divisor):
+    """A token of the past adds its value for each channel by what it wrote and what all tokens after it kept."""
+    q, k, v, _ = inputs(Hgrn2(), 13)
+    kept = 1 / (1 + np.exp(-np.asarray(k)))
+    expected = np.zeros(v.shape)
+    for t in range(13):
+        read = np.asarray(q[t]) / (1 + np.exp(-np.asarray(q[t]))) / divisor
+        for s in range(t + 1):
+            expected[t] += np.sum(read * np.prod(kept[s + 1 : t + 1], axis=0) * (1 - kept[s])) * np.asarray(v[s])
+    y = causal(Hgrn2(scale_queries=scale_queries), q, k, v)
+    np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_one_write_per_token_is_the_gated_delta_rule():
