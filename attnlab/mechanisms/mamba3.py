@@ -62,7 +62,14 @@ class Mamba3(Chunked):
     Raises:
         ValueError: if `chunk` is below 1.
 
-    Source: Lahoti et al. 2026 (arXiv 2603.15569), with A and the angles of the authors' code.
+    Source: Lahoti et al. 2026 (arXiv 2603.15569), with A and the angles of the authors' code. That code has had two
+    formulas for A, see `softplus_decay`.
+    """
+
+    softplus_decay: bool = False
+    """Whether A is softplus(decay), at least 0.0001. Some versions of the authors' code have this, others the default.
+
+    For `decay` = 0, the default is 1 and the softplus is 0.69. For `decay` = −5 they are 0.17 and 0.0067.
     """
 
     @property
@@ -94,7 +101,8 @@ class Mamba3(Chunked):
         q, k, v, dt, trapezoid, angle, shift = map(cast, (q, k, v, dt, trapezoid, angle, shift))
         keep = jnp.asarray(block.keep)[:, None]
         dt, share = gate.step_size(dt[:, None], shift[None]), jax.nn.sigmoid(trapezoid)[:, None]
-        log_gates = -jnp.maximum(gate.heavy_tail(cast(decay)[:, None]), SLOWEST) * dt
+        rate = jax.nn.softplus if self.softplus_decay else gate.heavy_tail
+        log_gates = -jnp.maximum(rate(cast(decay)[:, None]), SLOWEST) * dt
         write, turn = share * dt, np.pi * dt * jnp.tanh(angle)
         angles = memory.angle[None] + jnp.cumsum(jnp.where(keep, turn, 0), axis=0)
         q, k = rotate(q + cast(q_bias)[None], angles), rotate(k + cast(k_bias)[None], angles)

@@ -19,6 +19,7 @@ from attnlab.mechanisms.gsa import GatedSlots
 from attnlab.mechanisms.hgrn2 import Hgrn2
 from attnlab.mechanisms.kda import Kda
 from attnlab.mechanisms.log_linear import LogLinear
+from attnlab.mechanisms.mamba3 import Mamba3
 from attnlab.mechanisms.moba import BlockMixture
 from attnlab.mechanisms.nsa import NativeSparse
 from attnlab.mechanisms.path import Path
@@ -405,6 +406,18 @@ def test_a_trapezoid_of_the_new_end_alone_without_angles_and_biases_is_mamba_2()
     }
     y = causal(MECHANISMS["mamba3"], q, k, v, dt=extra["dt"], shift=extra["shift"], **flat)
     np.testing.assert_allclose(y, causal(MECHANISMS["ssd"], q, k, v, **extra | {"rate": rate}), atol=1e-12)
+
+
+def test_a_softplus_decay_of_mamba_3_is_that_of_another_raw_number():
+    """The default gives the same rate for ln(1 + e^x) − 1 if x is large, and for 1 − 1 / ln(1 + e^x) if it is small."""
+    q, k, v, extra = inputs(Mamba3(), 12)
+    raw = np.linspace(-6, 6, 12)
+    rate = np.log(1 + np.exp(raw))
+    same = np.where(rate > 1, rate - 1, 1 - 1 / rate)
+    expected = causal(Mamba3(), q, k, v, **extra | {"decay": same})
+    y = causal(Mamba3(softplus_decay=True), q, k, v, **extra | {"decay": raw})
+    np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-12)
+    assert not np.allclose(y, causal(Mamba3(), q, k, v, **extra | {"decay": raw}), rtol=1e-3)
 
 
 def test_a_channel_without_a_partner_is_not_rotated():
