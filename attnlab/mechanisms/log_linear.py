@@ -29,7 +29,8 @@ class LogLinear(Recurrent):
     The level of a pair is the bit length of t xor s (0 for 0, 2 for 2 and 3), so that recent tokens are told apart more
     finely than old ones. With λ = 1 this is `Ssd`. The extra input `dt` is one number per token, and `levels` is one
     per query and level. A = e^rate and `shift` are learned, one per head, as in Mamba-2. The state is a matrix [K V]
-    per level.
+    per level. The authors' code multiplies `levels` by learned numbers within the softplus, one per head and level,
+    that begin as one. A linear map to `levels` can learn the same.
 
     Raises:
         ValueError: if `length` or `block` is below 1, or if a position is known to lie beyond `length`. The output of a
