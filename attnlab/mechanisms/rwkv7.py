@@ -43,7 +43,7 @@ class Rwkv7(Chunked):
     chunk: int = 32
     """Number of tokens per chunk."""
     epsilon: float = 1e-6
-    """ε in the normalisation of the removal key, x / √(‖x‖² + ε)."""
+    """ε in the normalisation of the removal key, x / √(‖x‖² + ε). The authors' code divides by max(‖x‖, 1e-12)."""
 
     def __post_init__(self):
         check_counts(chunk=self.chunk)
@@ -61,7 +61,10 @@ class Rwkv7(Chunked):
         return {"removal": ("K",), "replacement": ("K",)}
 
     def initial(self, key, K, V):
-        """Returns 0.85 for ξ and 1 for α, as in the authors' code."""
+        """Returns 0.85 for ξ and 1 for α, as in an earlier version of the authors' code.
+
+        Later versions have 1.02 for α, and values of ξ around 0.7 that depend on the channel.
+        """
         return {"removal": jnp.full(K, 0.85, jnp.float32), "replacement": jnp.ones(K, jnp.float32)}
 
     def update(self, memory, q, k, v, block, *, bias=None, decay, strength, removal, replacement):
