@@ -26,7 +26,9 @@ class Bert(Classifier):
     3.1). The other fields are those of `Classifier`.
 
     Differences from the paper: layers are pre-norm by default, there are no segment embeddings because sentences are
-    single, and embeddings are scaled instead of normalised.
+    single, and embeddings are scaled instead of normalised. Differences from the authors' code: no dense layer with
+    tanh stands between the token and the classes, dropout is applied within feed-forward blocks instead of to the
+    attention weights, and initial weights are those of `initialiser`, not Gaussian of deviation 0.02.
     """
 
     pool: Literal["mean", "token"] = "token"

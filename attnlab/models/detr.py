@@ -36,6 +36,10 @@ class Detr(StackConfig):
 
     The other fields are those of `StackConfig`. `mechanism` serves every attention that has no mechanism of its own.
 
+    Differences from the paper: layers are pre-norm by default. Positions are added once before the encoder, and not to
+    the queries and keys of each of its layers. Convolutions are few and have group norms, where the paper has a ResNet
+    with fixed batch norms. Queries are anchored (`anchored`).
+
     Raises:
         ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """

@@ -18,8 +18,9 @@ from attnlab.modules.dense import Dense, fold_key
 class PairClassifier(Classifier):
     """Configuration of a classifier of document pairs, in which both documents pass through the same encoder.
 
-    For the vectors a and b of the two documents, [a ; b ; a∘b ; a−b] passes through a layer of `width` units, as in the
-    Long Range Arena (Tay et al. 2021, section 2.2.3). The fields are those of `Classifier`.
+    For the vectors a and b of the two documents, [a ; b ; a∘b ; a−b] passes through a layer of `width` units (Tay et
+    al. 2021, section 2.2.3). The code of the Long Range Arena has two such layers, the second half as wide as the
+    first. The fields are those of `Classifier`.
     """
 
     def create(self, key: PRNGKeyArray, shape: Shape) -> PairClassifierNetwork:
