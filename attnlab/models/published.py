@@ -62,7 +62,9 @@ class RetNet(LinearLanguage):
     """RetNet: retention with rotary positions, group norm, a SiLU gate, and values twice as wide (Sun et al. 2023).
 
     The feed-forward blocks are a GELU layer of twice the width, as in the paper. Layer norm and scaled embeddings are
-    replaced by RMS norm and plain embeddings, as in the authors' later code (torchscale).
+    replaced by RMS norm and plain embeddings, as in the authors' later code (torchscale). Other differences from that
+    code: its angles are 10000^(−n/(N−1)) for the pair n of N, so that the slowest is 0.0001, where `Rotary` has
+    10000^(−n/N). It normalises a head by its root mean square, without a scale, and its feed-forward blocks are gated.
     """
 
     mechanism: Mechanism | Pattern = MECHANISMS["retention"]
