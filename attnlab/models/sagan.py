@@ -182,7 +182,8 @@ class ImageAttention(Observable):
     """Self-attention over the positions of an image: y = x + γ · attention(x) W_o (section 3, eqs. 1-3).
 
     Queries, keys and values are linear maps of x to an eighth of its channels. The mechanism's extra inputs are linear
-    maps of x as well. The scalar γ is initialised to 0, so the network learns local features first.
+    maps of x as well. The scalar γ is initialised to 0, so the network learns local features first. In the authors'
+    code, values have half of the channels, and keys and values are maxima over squares of 2 × 2 positions.
 
     Args:
         key: Key for the initial parameters.
