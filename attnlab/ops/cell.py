@@ -97,6 +97,9 @@ def rg_lru(x: Float[Array, " G"], state: State, decay: Float[Array, " H"]) -> St
     Returns:
       The new state (h',).
 
+    The authors' code (RecurrentGemma) has a factor 1 instead of √(1 − a²) for the first token of a sequence. It is
+    about 22 times larger for a = 0.999. The paper has no exception, and neither has this function.
+
     Source: De et al. 2024, section 2.4 (arXiv 2402.19427).
     """
     a, b = rg_lru_terms(x[None], decay)
@@ -116,7 +119,10 @@ def rg_lru_terms(x: Float[Array, "T G"], decay: Float[Array, " H"]) -> tuple[Flo
 
 
 def lru_decay(key: Array, width: int) -> Float[Array, " H"]:
-    """Returns initial decays Λ of an RG-LRU, with σ(Λ)^c uniform in 0.9 … 0.999 (De et al. 2024, section 2.4)."""
+    """Returns initial decays Λ of an RG-LRU, with σ(Λ)^c uniform in 0.9 … 0.999 (De et al. 2024, section 2.4).
+
+    In the authors' code the square of σ(Λ)^c is uniform, which gives slightly slower decays.
+    """
     log_a = jnp.log(jax.random.uniform(key, (width,), jnp.float32, 0.9, 0.999)) / LRU_POWER
     return log_a - jnp.log(-jnp.expm1(log_a))
 
