@@ -46,7 +46,9 @@ def means(x: Float[Array, "T K"], segment: Int[Array, " T"], count: int) -> Floa
 def pseudo_inverse(a: Float[Array, "m n"], steps: int) -> Float[Array, "n m"]:
     """Iterates towards the Moore-Penrose inverse of a matrix of attention weights (Xiong et al. 2021, eq. 11).
 
-    Z₀ = Aᵀ / ‖A‖₁‖A‖∞, then Z ← Z (13 I − AZ (15 I − AZ (7 I − AZ))) / 4.
+    Z₀ = Aᵀ / ‖A‖₁‖A‖∞, then Z ← Z (13 I − AZ (15 I − AZ (7 I − AZ))) / 4. By default, the authors' code divides by the
+    largest ‖A‖₁ of all heads and examples of the batch, so that an output depends on the others. Here, as in the paper,
+    each matrix has its own.
 
     Let x in [0, 1] be what a singular value σ of A has become in AZ. A step turns it into 1 − (1−x)³(1 − x/4). Near 1
     the error is cubed, and near 0 each step gains a factor 3.25. So after s steps, singular values far below

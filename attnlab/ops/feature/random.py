@@ -20,6 +20,10 @@ class Favor(Feature):
     It has 2m features. W has m Gaussian rows, orthogonal within blocks of K rows, and depends only on `seed`, m and K.
     The mean of φ(q)·φ(k) over seeds is exp(q·k/√K), and its variance falls with m.
 
+    This is the second form of the lemma, whose variance is lower. The authors' code has the first: the m features exp(W
+    x' − |x'|²/2)/√m. It adds a small number to each of them (0.0001 in JAX, 0.000001 in TensorFlow), so that no
+    denominator is zero. Here nothing is added.
+
     Features are relative to the largest of their row, so that no exponent overflows. In float32 a feature below e^−87
     times the largest is zero. If the products of a query with its keys, so computed, sum to less than 2e-31, its output
     is zero. The map works only with normalised attention.
