@@ -26,6 +26,9 @@ class Quadratic2D(Position):
     is equation 9 of the paper up to a constant of each row, which softmax ignores.
 
     As α grows, a head copies the single key at Δ_h. K² heads with one centre each form a K × K convolution (theorem 1).
+
+    In the authors' code, each layer has centres of its own, initially of deviation 2, and α starts at ½ (here at ln 2).
+    Content does not enter its scores at all.
     """
 
     columns: int = 32

@@ -110,7 +110,7 @@ class Shaw(Position):
     e_tj = q_t·(k_j + r^K) / √K and y_t = Σ_j a_tj (v_j + r^V)
 
     y is affine in v. The module adds the term of r^V outside the attention map. Each head has its own vectors, and the
-    layers share them.
+    layers share them. In the paper each layer has its own too (section 4.1).
     """
 
     clip: int = 16
