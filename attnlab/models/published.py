@@ -25,7 +25,9 @@ LLAMA_ROTARY = Rotary(pairs="halves")
 class TransformerPlusPlus(Language):
     """Transformer++: softmax with RMS norm, SwiGLU, rotary positions and grouped queries (as in Llama 3, Meta 2024).
 
-    As in the papers on linear attention that compare with it (Gu and Dao 2023), there is no bias.
+    As in the papers on linear attention that compare with it (Gu and Dao 2023), there is no bias. Rotary positions have
+    the base 10,000, as in the first Llama (Llama 3: 500,000). The output map is the embedding table; in Llama 3 it is
+    so for the small models only.
     """
 
     key_heads: int | None = 2
@@ -173,9 +175,10 @@ class Based(LinearLanguage):
 class Qwen3Next(LinearLanguage):
     """Qwen3-Next's hybrid: three layers of Gated DeltaNet and one of gated softmax (Qwen team 2025).
 
-    The linear layers have twice as many value heads as keys. The softmax layers have QK-norm, a sigmoid gate, and
-    rotary positions on a quarter of each head. In the original they also have grouped queries. Feed-forward blocks
-    replace the mixture of experts, and RMS norms have their scale itself instead of its difference from one.
+    The linear layers have twice as many value heads as keys. The softmax layers have grouped queries, QK-norm, a
+    sigmoid gate, and rotary positions on a quarter of each head. Their base is 10,000 (in the original, ten million).
+    Feed-forward blocks replace the mixture of experts, and RMS norms have their scale itself instead of its difference
+    from one.
     """
 
     layers: int = 4
