@@ -28,7 +28,8 @@ class Path(CausalPairwise):
 
     The extra inputs `path` (w) and `beta` are one vector [K] and one number per token. The products of Householder-like
     matrices take the place of rotary positions. The decoding state is a cache of values and of keys, which every new
-    token transforms.
+    token transforms. In the authors' layer, w comes from a map of rank 32 and a convolution over three tokens. The rank
+    belongs to the module (`MultiHead.extra_rank`), and the convolution is left out.
 
     Raises:
         ValueError: if `block` is below 1.
