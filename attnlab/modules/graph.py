@@ -102,7 +102,8 @@ class GraphAttention(nnx.Module):
     """Graph attention: each head computes y_i = Σ_j w_ij W x_j + b over the edges (i, j), and heads are concatenated.
 
     The weights w are those of a mechanism for q = k = v = W x. `Softmax(score=gat)` gives equations 1-5 of Veličković
-    et al. (2018). The authors' code has a bias in each half of the score, and dropout of the values W x as well.
+    et al. (2018). The authors' code has a bias in each half of the score, dropout of the values W x as well, and
+    initial weights of the score of about twice the variance.
 
     Args:
         key: Key for the initial parameters.
