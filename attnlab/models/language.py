@@ -20,7 +20,8 @@ class Language(StackConfig):
 
     GPT-2 (Radford et al. 2019) is `activation="gelu_tanh"`, `position=Learned(length, std=0.02)`,
     `initialiser="gaussian"`, `tied=True` and `scale_embeddings=False`. Its output has no bias, and neither has a tied
-    output.
+    output. Two initial values differ: GPT-2 divides those of the last map of each sublayer by √(2 `layers`), and its
+    published code has a deviation of 0.01 for positions.
     """
 
     norm_eps: float = 1e-5
