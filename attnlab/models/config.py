@@ -61,7 +61,11 @@ class StackConfig(metaclass=Documented):
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "glu", "reglu", "geglu", "swiglu"] = "relu"
     """Activation of the feed-forward blocks. Those that end in "glu" add a third linear map, a gate."""
     dropout: float = 0.0
-    """Dropout probability, at least 0 and below 1."""
+    """Dropout probability, at least 0 and below 1.
+
+    It applies to embeddings, to the hidden layer of feed-forward blocks and to what each sublayer adds. That of
+    attention weights is a field of `attention`.
+    """
     tied: bool = False
     """True: compute output logits as products with the embedding table instead of with a matrix of their own."""
     biases: bool = True

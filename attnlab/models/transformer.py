@@ -28,6 +28,8 @@ class Transformer(StackConfig):
     The fields not listed here are those of `StackConfig`. `mechanism` serves every attention that has no mechanism of
     its own. With `shared` and `tied` the model has a single embedding table and no output matrix.
 
+    The paper's model also has `norm_first=False`, without a final norm, and `dropout=0.1`.
+
     Raises:
         ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """

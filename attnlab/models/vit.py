@@ -27,6 +27,9 @@ class ViT(Classifier):
     The other fields are those of `Classifier`. The default configuration has 203,146 parameters for ten classes of
     28 × 28 images.
 
+    Differences from the paper: by default, vectors are averaged instead of reading a class token (`pool`), and
+    positions are learned for rows and columns instead of for each patch (the paper's appendix D.4 compares them).
+
     Raises:
         ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
