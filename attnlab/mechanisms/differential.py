@@ -94,8 +94,9 @@ class Differential(TwoSoftmaxes):
     λ = exp(λ_q₁·λ_k₁) − exp(λ_q₂·λ_k₂) + λ_init
 
     `mix_q` and `mix_k` hold the learned vectors λ_q and λ_k of both halves. Each head has its own; in the paper all
-    heads of a layer share them. Weights may be negative, and rows sum to 1 − λ. The norm of each head and the factor
-    1 − λ_init that follow belong to the module. The decoding state is a cache of keys and values.
+    heads of a layer share them. Weights may be negative, and rows sum to 1 − λ. The norm of each head that follows
+    belongs to the module. The factor 1 − λ_init after it is left out; the learned scale of the norm can take it. The
+    decoding state is a cache of keys and values.
 
     Raises:
         ValueError: if `block` is below 1, `softcap` is not above 0, or K is odd.
@@ -104,7 +105,7 @@ class Differential(TwoSoftmaxes):
     """
 
     start_mix: float = 0.8
-    """λ_init. The paper takes 0.8 − 0.6 exp(−0.3 n) in layer n = 0, 1, …"""
+    """λ_init. The paper takes 0.8 − 0.6 exp(−0.3 n) in layer n = 0, 1, …: 0.2 in the first, 0.36 in the second."""
 
     @property
     def learned(self):

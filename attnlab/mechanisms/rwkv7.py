@@ -30,9 +30,9 @@ class Rwkv7(Chunked):
 
     The extra inputs `decay` and `strength` are one number per token and key channel. `removal` ξ and `replacement` α
     are learned, one per key channel. The state is read with κ before it decays, and what was read is written under a ⊙
-    κ. Queries are not scaled. The state is a matrix [K V]. Token shift, the bonus of a token for itself, the norm and
-    the output gate belong to the module. Rotary positions are not supported: channels that decay at different rates do
-    not rotate together.
+    κ. Queries are not scaled. The state is a matrix [K V]. The norm and the output gate belong to the module. Token
+    shift and the bonus of a token for itself are left out. Rotary positions are not supported: channels that decay at
+    different rates do not rotate together.
 
     Raises:
         ValueError: if `chunk` is below 1, or `epsilon` below 0.
