@@ -1,3 +1,5 @@
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -82,3 +84,23 @@ def test_other_data_are_refused():
         Bert().create(jax.random.key(0), Classes(Frames(4, 8), 3))
     with pytest.raises(ValueError, match=r"model=Bert needs data with source, classes"):
         Bert().create(jax.random.key(0), Tokens(17, 8))
+
+
+def test_logits_of_words_by_hand():
+    """Computes norm(gelu(norm(E[w] √D + p) W + b)) Eᵀ + offset number by number, for layers that add nothing."""
+    model = made(pool="mean")
+    model.encoder.layers = jax.tree.map(jnp.zeros_like, model.encoder.layers)
+    array = lambda x: np.asarray(x[...], np.float64)
+
+    def normalised(x, norm):
+        away = x - sum(x) / 8
+        return away / math.sqrt(sum(away**2) / 8) * array(norm.scale) + array(norm.shift)
+
+    table, places = array(model.input_layer.table), array(model.encoder.position.vectors)
+    expected = []
+    for place in PLACES.tolist():
+        x = normalised(table[TOKENS[place]] * math.sqrt(8) + places[place], model.encoder.encoded)
+        hidden = x @ array(model.inner.w) + array(model.inner.b)
+        active = np.array([h * (1 + math.erf(h / math.sqrt(2))) / 2 for h in hidden])
+        expected.append(table @ normalised(active, model.norm) + array(model.offset))
+    np.testing.assert_allclose(both(model, TOKENS, None)[1], expected, rtol=1e-4, atol=1e-4)
