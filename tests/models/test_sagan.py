@@ -129,6 +129,17 @@ def test_every_bidirectional_mechanism_can_be_used(name):
     assert np.abs(found - image).max() > 1e-3
 
 
+def test_a_negative_feature_of_the_discriminator_counts_a_tenth():
+    """Without weights, its features are the leaky ReLUs of the last biases at each of the 2 × 2 positions."""
+    model = filled(SAGAN(width=8, mechanism=None), SHAPE)
+    model = changed(model, lambda name, leaf: 0 * leaf if "discriminator" in name and leaf.ndim > 2 else leaf)
+    discriminator = model.discriminator
+    b, w = np.asarray(discriminator.wide.b[...]), np.asarray(discriminator.last.w[...])[:, 0]
+    assert (b < 0).any()
+    expected = 4 * np.where(b > 0, b, b / 10) @ w / np.sqrt(w @ w) + discriminator.last.b[...][0]
+    np.testing.assert_allclose(played(model, LATENT, IMAGE)[2], expected, rtol=1e-5)
+
+
 def test_only_the_generator_has_another_learning_rate():
     model = filled(SAGAN(width=8, generator_lr_multiplier=0.5, mechanism=None), SHAPE)
     assert model.lr_multipliers == {"generator": 0.5}
