@@ -24,9 +24,9 @@ class ListOps(Task):
     """A nested list of digits, and its value: "[MAX 2 9 [MIN 4 7 ] 0 ]" → "9". Scored by accuracy.
 
     The operators are MIN, MAX, MED and SM (the sum modulo 10). A quarter of the arguments are lists. The task is that
-    of Nangia and Bowman 2018, generated as in the Long Range Arena (Tay et al. 2021). There the lengths are
-    `task.shortest=500 task.longest=2000`; the defaults are sizes that two CPU cores can train. Sequences are padded to
-    `longest`. No training batch repeats, but expressions of a few words occur in every part.
+    of Nangia and Bowman 2018, generated as in the Long Range Arena (Tay et al. 2021). There the lengths are between
+    500 and 2000, `task.shortest=501 task.longest=1999`; the defaults are sizes that two CPU cores can train. Sequences
+    are padded to `longest`. No training batch repeats, but expressions of a few words occur in every part.
     """
 
     training_only_fields = ("honoured",)
