@@ -63,7 +63,11 @@ class Train(metaclass=Documented):
     clip: float = 1.0
     """The largest global norm of a gradient. Larger gradients are scaled down to it. 0 disables clipping."""
     accumulate: int = 1
-    """The number of gradients that are averaged before each update."""
+    """The number of gradients that are averaged before each update.
+
+    Each is that of a mean over its own scored positions. If their numbers differ, for example by padding, the average
+    is not exactly the gradient of one large batch.
+    """
     seeds: int | tuple[int, ...] = 3
     """The number of seeds (3 means the seeds 0, 1 and 2), or a tuple of the seeds themselves, each in 0 … 2³²−1."""
     evaluate_every: int = 250
