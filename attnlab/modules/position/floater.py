@@ -24,8 +24,8 @@ from attnlab.ops.precision import accumulation_dtype
 class Floater(Position):
     """Points p(n · step) of a learned flow dp/dt = h(t, p), added in the layers (Liu et al. 2020).
 
-    h(t, p) = W_2 tanh(W_1 [p ; t] + b_1) + b_2, and p(0) is learned. Any length is supported. The paper leaves h open;
-    the authors' code has other networks.
+    h(t, p) = W_2 tanh(W_1 [p ; t] + b_1) + b_2, and p(0) is learned. Any length is supported. The authors' code has
+    other networks for h, with ReLU or SELU.
 
     As in the authors' code, a layer's p is added to what its self-attention computes queries, keys and values from, and
     not to the residual stream. In a pre-norm layer that is after the norm.
