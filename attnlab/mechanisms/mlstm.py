@@ -49,8 +49,9 @@ class Mlstm(Chunked):
     def initial(self, key, K, V):
         """Returns initial values as in xLSTM 7B: forget gates open by an offset in 3 … 6, input gates shut by −10.
 
-        There the offsets of the heads are evenly spaced in 3 … 6; here each is drawn at random. The first code of xLSTM
-        draws the offset of the input gates from a normal distribution of deviation 0.1.
+        There the offsets of the heads are evenly spaced in 3 … 6; here each is drawn at random. That model also bounds
+        both gates by 15 tanh(x / 15) before the sigmoid and the exponential, which the paper and this class do not. The
+        first code of xLSTM draws the offset of the input gates from a normal distribution of deviation 0.1.
         """
         return {
             "forget_shift": jax.random.uniform(key, (), jnp.float32, 3, 6),
