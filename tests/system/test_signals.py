@@ -174,14 +174,15 @@ def test_a_signal_in_a_finalizer_is_raised_afterwards(seconds):
     def work():
         with raise_on_signal("with all saved"):
             Dying()
-            went_on.append(True)
+            reached.append("after the finalizer")
             time.sleep(seconds)
+            if seconds:
+                reached.append("after the sleep")
 
-    went_on, began = [], time.monotonic()
+    reached = []
     with pytest.raises(Interrupted, match="SIGTERM"):
         work()
-    assert went_on
-    assert time.monotonic() - began < 10
+    assert reached == ["after the finalizer"]
     time.sleep(0.1)  # no second exception follows
 
 

@@ -95,7 +95,10 @@ def word_edits(answers: Sequence[str], references: Sequence[Sequence[str]]) -> d
 
 
 def word_errors(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """Computes {"word_error_rate"}, the fraction of answers that equal no reference, as in `error_rates`."""
+    """Computes {"word_error_rate"}, the fraction of answers that equal no reference.
+
+    Raises ValueError as `bleu` does.
+    """
     return {"word_error_rate": 1 - _matched(answers, references)}
 
 
@@ -145,7 +148,10 @@ def by_length(lengths: Sequence[int], edges: Sequence[int]) -> dict[str, list[in
 
 
 def exact_match(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """Computes {"exact_match"}: the fraction of answers that equal one of their references."""
+    """Computes {"exact_match"}: the fraction of answers that equal one of their references.
+
+    Raises ValueError as `bleu` does.
+    """
     return {"exact_match": _matched(answers, references)}
 
 
@@ -154,7 +160,7 @@ def error_rates(answers: Sequence[Sequence[str]], references: Sequence[Reference
 
     The word error rate is the fraction of answers that equal none of their references. The phoneme error rate is Σ
     d(answer, r) / Σ |r|, where r is the nearest reference of each answer (the first of equally near ones). It exceeds 1
-    if answers are much too long.
+    if answers are much too long. Raises ValueError as `bleu` does.
     """
     return {
         "word_error_rate": 1 - _matched(answers, references),
@@ -179,7 +185,8 @@ def distance(a: Sequence[str], b: Sequence[str]) -> int:
     return row[-1]
 
 
-def _edit_rate(answers: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> float:
+def _edit_rate(answers: Sequence[Sequence[str]], references: Sequence[References]) -> float:
+    _check(answers, references)
     nearest = [
         min((distance(answer, reference), n, len(reference)) for n, reference in enumerate(accepted))
         for answer, accepted in zip(answers, references, strict=True)
@@ -188,10 +195,11 @@ def _edit_rate(answers: Sequence[Sequence[str]], references: Sequence[Sequence[S
 
 
 def _matched(answers: Sequence[Sequence[str]], references: Sequence[References]) -> float:
+    _check(answers, references)
     pairs = zip(answers, references, strict=True)
     # A string is treated as the sequence of its characters, on both sides.
     right = sum(tuple(answer) in {tuple(reference) for reference in accepted} for answer, accepted in pairs)
-    return right / max(1, len(answers))
+    return right / len(answers)
 
 
 def _bleu(answers: Sequence[str], references: Sequence[Sequence[str]], tokenize: str, lowercase: bool = False) -> float:
@@ -216,7 +224,7 @@ def _streams(answers: Sequence[str], references: Sequence[Sequence[str]]) -> lis
     return [[accepted[n] if n < len(accepted) else None for accepted in references] for n in range(most)]
 
 
-def _check(answers: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+def _check(answers: Sequence[Sequence[str]], references: Sequence[References]) -> None:
     if not len(answers) == len(references) > 0:
         raise ValueError(
             f"expected at least one answer and a list of references for each, got {len(answers)} answers and "
@@ -225,4 +233,4 @@ def _check(answers: Sequence[str], references: Sequence[Sequence[str]]) -> None:
     for n, accepted in enumerate(references):
         # A string would be read as one reference for each character.
         if isinstance(accepted, str) or not accepted:
-            raise ValueError(f"references[{n}]={accepted!r} must be a non-empty list of strings")
+            raise ValueError(f"references[{n}]={accepted!r} must be a non-empty list of references")

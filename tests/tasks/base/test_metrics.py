@@ -87,17 +87,6 @@ def test_error_rate_of_a_long_answer_exceeds_1():
     assert error_rates([tuple("xxxx")], [["a"]])["phoneme_error_rate"] == 4.0
 
 
-def test_error_rates_are_fast():
-    import time
-
-    random = np.random.default_rng(0)
-    words = [tuple(random.choice(list("ABCDEFGH"), n).tolist()) for n in random.integers(3, 12, 24_000)]
-    answers, references = words[::2], [[word] for word in words[1::2]]
-    began = time.process_time()
-    error_rates(answers, references)
-    assert time.process_time() - began < 3
-
-
 # Metrics of text.
 
 REFERENCE = "the cat sat on the mat"
@@ -185,12 +174,18 @@ def test_word_edits_by_hand():
     assert metrics.word_edits(answers, references) == {"word_edit_rate": pytest.approx((1 + 1 + 2) / (5 + 3 + 2))}
 
 
-@pytest.mark.parametrize("measure", [metrics.bleu, metrics.bleu_tokenised_lower, metrics.chrf, metrics.word_edits])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        *(metrics.bleu, metrics.bleu_tokenised_lower, metrics.chrf, metrics.word_edits),
+        *(metrics.exact_match, metrics.word_errors, metrics.error_rates),
+    ],
+)
 @pytest.mark.parametrize(
     ("answers", "references"),
     [([], []), (["a"], []), (["a"], [["a"], ["b"]]), (["a", "b"], [["a"], []]), (["a b"], ["a b"])],
 )
-def test_text_has_references_to_each_answer(measure, answers, references):
+def test_each_answer_has_references(measure, answers, references):
     with pytest.raises(ValueError, match="references"):
         measure(answers, references)
 
