@@ -101,6 +101,19 @@ def read_user_file(path: str, half: list[int] | None = None) -> list[Example]:
     return shuffled(found)
 
 
+def is_marked(path: str) -> bool:
+    """Returns whether a line of a user's file begins with the mark "IN:"; raises DataError as `read_user_file`."""
+    return any(line.split()[:1] == ["IN:"] for line in user_text(path).split("\n"))
+
+
+def read_for_scoring(path: str, half: list[int] | None = None) -> list[Example]:
+    """Reads a user's file as `read_user_file` does, in the order of its lines. Both sides of an example are texts."""
+    found = rows(user_text(path), path, half)
+    if not (examples := [Example(" ".join(command), (" ".join(actions),)) for command, actions in found]):
+        raise DataError(f"{path} contains no commands")
+    return examples
+
+
 def _examples(file: str) -> list[Example]:
     """Returns the examples of a published file."""
     return [Example(command, (actions,)) for command, actions in rows(text(read(SOURCES[file]), file), file)]

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from attnlab.data import names
 from attnlab.data.text import scan
+from attnlab.data.text.example import Example
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
-from attnlab.tasks.text.pair_task import PairTask, user_parts
+from attnlab.tasks.text.pair_task import PairTask, halves, left_out, user_parts
 from attnlab.tasks.text.transduction import PairData
 
 
@@ -49,6 +50,14 @@ class Scan(PairTask):
     def unread(self) -> dict[str, object]:
         """The split, if all files are your own."""
         return {"split": ""} if self.train and self.valid and self.test else {}
+
+    def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+        """Returns the examples of a file in SCAN's form, or of a file of pairs or of sources only."""
+        if not scan.is_marked(file):
+            return super().read_for_scoring(file)
+        half = halves(self.empty)
+        examples = scan.read_for_scoring(file, half)
+        return examples, [repr(str(example.source)) for example in examples], left_out({file: half})
 
     def load(self) -> PairData:
         """Reads the split, which is downloaded if it is not available locally, or your own files."""

@@ -84,7 +84,7 @@ class PairData(PairInterface, TaskData):
             for part, (_, _, counts) in encoded.items()
             for count, words in zip(counts, UNKNOWN, strict=True)
             if count
-        ) + repeated({part: [tuple(example.source) for example in parts[part]] for part in PARTS})
+        ) + repeated({part: [written(example.source) for example in parts[part]] for part in PARTS})
         self.notes += ambiguous({part: _answers(parts[part]) for part in ("valid", "test")}, "source", SEPARATE)
         references = [
             [*tokenizers[1].encode(written(target), known=True), END]
@@ -181,7 +181,7 @@ class PairData(PairInterface, TaskData):
         found = copy(self)
         found._parts = self._parts | {"test": examples}
         found._examples = self._examples | {"test": (sources, targets)}
-        known, asked = ([tuple(each.source) for each in held] for held in (self._parts["train"], examples))
+        known, asked = ([written(each.source) for each in held] for held in (self._parts["train"], examples))
         found._left_out = self._left_out | {"test": found._too_short("test")}
         found.notes = (
             *unknown_symbols(path, places, (self.source, self.target), examples),

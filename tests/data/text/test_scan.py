@@ -2,6 +2,7 @@ import gzip
 import hashlib
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
@@ -62,6 +63,26 @@ def test_your_own_files_are_all_that_is_read(tmp_path, monkeypatch):
     assert Scan(train="a").unread == {}
     with pytest.raises(ValueError, match=r"task.split='other'"):
         Scan(split="other", train="a")
+
+
+@pytest.mark.parametrize("form", ["IN: {} OUT: {}", "IN: {}\tOUT: {}", "{}\t{}"])
+def test_a_test_file_of_either_form_is_scored_as_the_test_part(tmp_path, form):
+    names = {part: str(tmp_path / f"{part}.txt") for part in ("train", "valid", "test")}
+    for part, path in names.items():
+        lines = [form.format(f"jump {part}", "I_JUMP I_JUMP"), form.format("run", "I_RUN")]
+        (tmp_path / path).write_text("\n".join(lines))
+    task = Scan(**names)
+    problem = task.load()
+    found = task.with_test(problem, names["test"])
+    row = problem.target.encode("I_RUN")
+    scores = [each.score("test", [{"tokens": np.array([row, row])}]) for each in (problem, found)]
+    assert scores == [{"exact_match": 0.5}] * 2
+    # Both sides are compared as texts, although the task's own examples are words.
+    assert f"{names['test']}: 1 of 2 examples is also in train" in found.notes
+    empty = tmp_path / "empty.txt"
+    empty.write_text("IN: run OUT:\n")
+    with pytest.raises(DataError, match=r"empty\.txt, line 1: expected .*; task\.empty=skip"):
+        task.with_test(problem, str(empty))
 
 
 @pytest.fixture
