@@ -18,6 +18,8 @@ DICTIONARY = Source(
     url="https://raw.githubusercontent.com/cmusphinx/cmudict/74790861f652b15e4ac49015a90074ad62a27690/cmudict.dict",
 )
 SOURCES = (DICTIONARY,)
+# The vowels of ARPAbet, which may have a stress mark.
+VOWELS = frozenset(["AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW"])
 
 
 def parts() -> Parts:
@@ -39,26 +41,40 @@ def part_of(index: int) -> str:
 
 
 def rows(dictionary: str, path: str, half: list[int] | None = None) -> Iterator[tuple[str, Phones]]:
-    """Yields the word and the phones of each line, without stress marks.
+    """Yields the word in lower case and the phones of each line, without the stress marks of ARPAbet's vowels.
 
-    A line is a word and its phones. A variant pronunciation has `(2)` and so on after the word. A comment starts with
-    `#`.
+    A line is a word and its phones. If it contains a tab, the first one ends the word, which may then contain spaces. A
+    variant pronunciation has `(2)` and so on after the word. A comment starts with `#`, or a line of it with `;;;`, as
+    in version 0.7b of the dictionary. Digits of other phones, for example tones, are kept.
 
     Args:
       dictionary: the text.
       path: the file it comes from, used in messages.
-      half: if given, words without phones are left out, and their line numbers are appended to this list.
+      half: if given, lines with only a word or only phones are left out, and their numbers are appended to this list.
 
     Raises:
-      DataError: if a word has no phones and `half` is not given. The message names the path and the line.
+      DataError: if a line lacks the word or the phones and `half` is not given. The message names the path and the
+        line.
     """
     for number, line in enumerate(dictionary.split("\n"), start=1):
-        fields = line.partition(" #")[0].split()
-        if not fields or fields[0].startswith("#"):
+        entry = line.partition(" #")[0].strip(" \r")
+        if not entry.strip() or entry.startswith(("#", ";;;")):
             continue
-        if len(fields) == 1 and half is not None:
+        columns = entry.split("\t" if "\t" in entry else None, maxsplit=1)
+        word, phones = " ".join(columns[0].split()), columns[-1].split() if len(columns) > 1 else []
+        if not (word and phones) and half is not None:
             half.append(number)
             continue
-        if len(fields) == 1:
-            raise DataError(f"{path}, line {number}: {fields[0]!r} has no phones{SKIPPING}")
-        yield re.sub(r"\(\d+\)$", "", fields[0]), tuple(phone.rstrip("012") for phone in fields[1:])
+        if not (word and phones):
+            problem = f"{word!r} has no phones" if word else "there is no word before the tab"
+            raise DataError(f"{path}, line {number}: {problem}{SKIPPING}")
+        yield re.sub(r"\(\d+\)$", "", word).lower(), tuple(map(_without_stress, phones))
+
+
+def _without_stress(phone: str) -> str:
+    """Returns a phone without its stress mark, if it is a vowel of ARPAbet.
+
+    >>> _without_stress("AH0"), _without_stress("i1")
+    ('AH', 'i1')
+    """
+    return phone[:-1] if phone[-1:] in "012" and phone[:-1] in VOWELS else phone

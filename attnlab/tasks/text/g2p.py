@@ -29,7 +29,10 @@ class CMUdict(PairTask):
     fixed_units = LETTERS_TO_PHONES
 
     train: str = ""
-    """The path of your own training file in the dictionary's format. "" uses the dictionary's training part."""
+    """The path of your own training file in the dictionary's format. "" uses the dictionary's training part.
+
+    Words are lower-cased. Stress marks of ARPAbet's vowels are removed, and other digits are kept.
+    """
     valid: str = ""
     """The path of your own validation file. "" uses the dictionary's validation part."""
     test: str = ""
@@ -47,12 +50,13 @@ class CMUdict(PairTask):
 
     @property
     def how(self) -> PairOptions:
-        """Inputs are lower-cased, as the dictionary's words are."""
+        """Inputs are lower-cased, as all words are when they are read."""
         return {**super().how, "read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
 
     def read_for_scoring(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Returns the examples of a file in the dictionary's format, or of a file of words only."""
-        return _read_for_scoring(file, cmudict.rows, self.empty)
+        examples, places, notes = _read_for_scoring(file, cmudict.rows, self.empty)
+        return [example._replace(source=str(example.source).lower()) for example in examples], places, notes
 
     def load(self) -> PairData:
         """Reads the dictionary. It is downloaded if it is not available locally."""

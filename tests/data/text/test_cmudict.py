@@ -20,6 +20,21 @@ def test_rows_without_stress_variants_and_comments():
     ]
 
 
+def test_rows_of_your_own_words():
+    # Version 0.7b of the dictionary has capital letters and other comments. Tones are not stress marks.
+    own = ";;; # a comment\r\nHELLO(1)  HH AH0 L OW1\r\nNew York\tN UW1 Y AO1 R K\nmai\tm ai2 n1 0\n"
+    assert list(cmudict.rows(own, "own")) == [
+        ("hello", ("HH", "AH", "L", "OW")),
+        ("new york", ("N", "UW", "Y", "AO", "R", "K")),
+        ("mai", ("m", "ai2", "n1", "0")),
+    ]
+    for line, problem in (("New York\t", "'New York' has no phones"), ("\tHH AH0", "there is no word before the tab")):
+        with pytest.raises(DataError, match=f"own, line 1: {problem}"):
+            list(cmudict.rows(line, "own"))
+        assert not list(cmudict.rows(line, "own", half := []))
+        assert half == [1]
+
+
 def test_a_word_without_phones_is_named_with_its_line():
     with pytest.raises(DataError, match=r"own\.dict, line 3: 'c' has no phones"):
         list(cmudict.rows("a AH0\nb B IY1\nc # C\n", "own.dict"))

@@ -44,6 +44,17 @@ def test_prompts_are_lower_cased_and_answers_have_spaces(own):
         problem.encode_prompt("hx")
 
 
+def test_words_of_your_own_files_in_capitals_are_the_inputs_of_a_user(own, tmp_path):
+    for path in own.values():
+        (tmp_path / path).write_text(DICTIONARY.upper(), encoding="utf-8")
+    task = CMUdict(**own)
+    problem = task.load()
+    assert (problem.encode_prompt("HELLO")["source"] == problem.encode_prompt("hello")["source"]).all()
+    words = tmp_path / "words.txt"
+    words.write_text("HOLE\n", encoding="utf-8")
+    assert task.with_test(problem, str(words)).notes == (f"{words}: 1 of 1 examples is also in train",)
+
+
 def test_a_broken_user_file_is_named_with_its_line(own, tmp_path):
     (tmp_path / "test.dict").write_text("hello HH AH0\nhole\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"test\.dict, line 2: 'hole' has no phones"):
