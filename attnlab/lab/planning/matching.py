@@ -102,7 +102,8 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
 
 def _called(study: Study, base: Experiment, quick: bool) -> str:
     """Describe the base of a study by the variant that equals it, or else by the class of its model."""
-    variants = {name: (each.task, each.model) for name, each in (study.part_of or study).variants(quick).items()}
+    every = (study.part_of or study).variants(quick) | study.variants(quick)
+    variants = {name: (each.task, each.model) for name, each in every.items()}
     same = [name for name, both in variants.items() if both == (base.task, base.model)]
     if same:
         return f"{same[0]}, the base of the study"

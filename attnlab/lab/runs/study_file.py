@@ -18,8 +18,9 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
     """Write `study.json` for a study as it is now.
 
     A study with only some of its variants keeps the entries of all others. Variants that overrides created come after
-    them (`added`). A variant that the study no longer has is left out. A preview neither adds nor removes published
-    values and bands.
+    them (`added`). A variant that the study no longer has is left out. If overrides change the task, all variants have
+    that task, and those that only the file has are left out unless they have a folder. A preview neither adds nor
+    removes published values and bands.
 
     Args:
         home: the folder of the study.
@@ -43,8 +44,11 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
             hint = "" if isinstance(error.__cause__, OSError) else remedy
             raise FolderError(f"{error}{hint}") from error
         before = {}
-    names, run = _names(whole), _names(study)
-    added = [name for name in dict.fromkeys([*before.get("added", []), *run]) if name not in names]
+    # The study of the file differs from the whole study if overrides change the task.
+    file, run = whole.part_of or whole, _names(study)
+    planned = whole.variants() | study.variants()
+    names = [name for name in _names(file) if name in planned or (home / name).is_dir()]
+    added = [name for name in dict.fromkeys([*before.get("added", []), *planned]) if name not in _names(file)]
     content = {
         "question": study.question,
         "margin": study.margin,
@@ -52,9 +56,9 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
         "added": added,
         "comparable_part": {
             **{name: before.get("comparable_part", {}).get(name) for name in added},
-            **{name: comparable_part(one.task) for name, one in (whole.variants() | study.variants()).items()},
+            **{name: comparable_part((file.variants() | planned)[name].task) for name in [*names, *planned]},
         },
-        "against": whole.named,
+        "against": {name: other for name, other in (file.named | whole.named).items() if name in names},
         **({"all_pairs": True} if study.against == "all" else {}),
         **{
             field: {name: value for name, value in before.get(field, {}).items() if quick or name not in run}

@@ -9,7 +9,7 @@ field (`attnlab.lab.study.selection`) and some variants have that value, and by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -82,7 +82,21 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     fixed = study.given | given.keys()
     kept = {"quick": quick, "published": published, "bands": bands, "given": fixed}
     found = study.keeping(vary, draft.names, base=base, **kept)
+    if tasks := {path: given[path] for path in changed if path.partition(".")[0] == "task"}:
+        # The variants that are not kept would be trained on this task, too.
+        only_these = chosen is None and tasks.keys() == given.keys()
+        whole = found if only_these else _whole(study, tasks)
+        found = replace(found, part_of=replace(whole, part_of=study.part_of or study))
     return replace(found, notes=(*study.notes, *draft.notes, *override_scope(found, given)))
+
+
+def _whole(study: Study, tasks: Mapping[str, str]) -> Study:
+    """Return the whole study with overrides of its task, or unchanged if they cannot be made in all variants."""
+    with suppress(ValueError):
+        found = apply(study, [f"{path}={value}" for path, value in tasks.items()])
+        if found.part_of is not None and found.part_of.variants().keys() == found.variants().keys():
+            return found
+    return study.part_of or study
 
 
 def _own(name: str, given: str) -> object:

@@ -79,7 +79,10 @@ class Study(metaclass=Documented):
     variant with every other, and corrects verdicts for all of these pairs.
     """
     part_of: Study | None = field(default=None, compare=False, repr=False)
-    """The whole study, if this one keeps only some of its variants (see `keeping`)."""
+    """The whole study, if this one keeps only some of its variants (see `keeping`).
+
+    If overrides change the task, they change it there, too. The study of the file is then `part_of.part_of`.
+    """
     notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Notes on how overrides changed the study, one line each."""
     given: frozenset[str] = frozenset()

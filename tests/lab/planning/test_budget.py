@@ -78,6 +78,14 @@ def test_a_base_that_is_no_variant_is_named_by_its_model():
     )
 
 
+@pytest.mark.parametrize("override", ["task.symbols=4", "model.width=16", "train.steps=30"])
+@pytest.mark.parametrize("chosen", ["softmax", "linear", "softmax,linear"])
+def test_a_base_that_is_a_variant_after_overrides_is_named_by_it(override, chosen):
+    study = apply(two(budget="seconds"), [f"variant={chosen}", override])
+    if not (chosen == "linear" and override.startswith("model")):
+        assert matched(study, Ledger()).lines[0].startswith("trained for the seconds of softmax, the base of the study")
+
+
 def test_match_and_budget_can_be_combined():
     ledger = Formula(dearer=2.0)
     study = two("flops", "flops", **{"train.steps": 1000})

@@ -153,6 +153,30 @@ def test_variants_that_have_not_started_have_the_evaluation_of_their_task(tmp_pa
     assert "3 of 6 variants finished" in drawn
 
 
+def test_an_override_of_the_task_is_made_in_the_variants_that_are_not_kept(tmp_path):
+    own = apply(STUDY, ["variant=softmax,linear", "task=copy", "task.symbols=3"])
+    write_study_file(tmp_path, own)
+    found = read_study_file(tmp_path)
+    assert list(found) == ["softmax", "linear", "delta"]
+    parts = [found[name]["comparable_part"] for name in found]
+    assert (parts[0]["name"], parts[1], parts[2]) == ("copy", parts[0], parts[0])
+
+
+def test_variants_that_only_the_file_has_are_not_planned_for_another_task(tmp_path):
+    tasks = over("task.symbols", few=4, many=5)
+    study = Study(EXPERIMENT, product(over("model.mechanism", softmax=Softmax(), linear=Linear()), tasks))
+    own = apply(study, ["task.symbols=3", "model.width=16"])
+    write_study_file(tmp_path, own)
+    assert order(tmp_path) == ["softmax-3", "linear-3"]
+    # Those that are trained in this folder are kept.
+    (tmp_path / "linear-few").mkdir()
+    write_study_file(tmp_path, own)
+    assert order(tmp_path) == ["linear-few", "softmax-3", "linear-3"]
+    write_study_file(tmp_path, study)
+    assert order(tmp_path)[:4] == list(study.variants())
+    assert order(tmp_path)[4:] == ["softmax-3", "linear-3"]
+
+
 def test_variants_with_other_source_marks_have_the_same_evaluation(tmp_path):
     marks = {name: name for name in ("end", "begin", "both", "none")}
     study = Study(EXPERIMENT, over("task.source_marks", **marks), name="marks")
