@@ -198,7 +198,12 @@ class Draft:
     def inheriting(self, path: str, given: str, value: object) -> tuple[object, Draft]:
         """Let a new task or model inherit the base's recipe. Returns it, and the draft with a note."""
         old = value_at(self.base, self.changes, path)
-        set_below = frozenset(each.split(".")[1] for each in self.given if each.startswith(f"{path}."))
+        # A field inside a value of the recipe changes the inherited value, for example task.units.size.
+        set_below = frozenset(
+            each.split(".")[1]
+            for each in self.given
+            if each.startswith(f"{path}.") and (each.count(".") == 1 or not has_field(self.base, self.changes, each))
+        )
         config, note = inherit_noted(old, value, f"{path}={given}", set_below)
         return config, self.noting(note) if note else self
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from attnlab.data.text.units import Bpe, Bytes, Words
+from attnlab.data.text.units import Bpe, Bytes, Characters, Words
 from attnlab.lab.study.load import load_study
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.recipe import described, inherit
@@ -47,6 +47,18 @@ def test_fields_of_a_registered_value_are_kept():
     found = inherit(file, MODELS["bahdanau"])
     assert found.config == replace(MODELS["bahdanau"], width=32, dropout=0.5)
     assert (found.kept, found.lost) == (("width", "dropout"), ("cell", "attention"))
+
+
+def test_a_field_of_an_inherited_value_can_be_set():
+    study = resolved("multi30k_tiny", "task=parallel", *FILES, "task.units.size=300")
+    (only,) = study.variants().values()
+    assert (only.task.units, only.task.joint) == (Bpe(size=300), True)
+    # The value of the override takes precedence over that of the file, as does a field of its own.
+    study = resolved("multi30k_tiny", "task=parallel", *FILES, "task.units=words", "task.units.lower=true")
+    assert study.variants()["base"].task.units == Words(lower=True)
+    # The file has no such field, so the field is that of the new task.
+    study = resolved("g2p", "task=parallel", *FILES, "task.units.lower=true")
+    assert study.variants()["softmax"].task.units == Characters(lower=True)
 
 
 def test_fields_of_another_type_and_incompatible_fields_are_kept():
