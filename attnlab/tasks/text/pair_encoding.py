@@ -13,9 +13,10 @@ from attnlab.data.text.units import Tokenizer, TokenizerSpec
 from attnlab.data.text.vocabulary import END
 from attnlab.tasks.text.pairing import written
 
-UNKNOWN = (  # how messages describe examples with such symbols, for each side
-    "have source symbols that do not occur in training and are left out",
-    "have target symbols that do not occur in training",
+# What messages say of symbols that never occur in training, for each side.
+LEFT_OUT = (
+    "source symbols that do not occur in training; these are left out of the input",
+    "target symbols that do not occur in training; no answer can have them",
 )
 
 
@@ -47,13 +48,24 @@ def unknown_symbols(
     most: int = 5,
 ) -> Iterable[str]:
     """Yields a message about the examples of a file with symbols that never occur in training, for each side."""
-    for side, words in enumerate(UNKNOWN):
+    for side in (0, 1):
         texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
         pairs = zip(places, texts, strict=True)
         odd = [place for place, text in pairs if text and not _known(tokenizers[side], text[0])[1]]
         if odd:
             shown = ", ".join(odd[:most]) + (", …" if len(odd) > most else "")
-            yield f"{path}: {len(odd)} of {len(examples)} examples {words}: {shown}"
+            yield f"{path}: {unknown_count(side, len(odd), len(examples))}: {shown}"
+
+
+def unknown_count(side: int, count: int, examples: int) -> str:
+    """Returns the message that so many examples have symbols that never occur in training.
+
+    Args:
+        side: 0 for sources, 1 for targets.
+        count: The number of examples with such symbols.
+        examples: The number of all examples.
+    """
+    return f"{count} of {examples} examples {'has' if count == 1 else 'have'} {LEFT_OUT[side]}"
 
 
 def _known(tokenizer: Tokenizer, symbols: Symbols) -> tuple[list[int], bool]:

@@ -24,10 +24,11 @@ from attnlab.tasks.base.primary_metric import too_short
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Row, TaskData
 from attnlab.tasks.base.text_interface import Batch
-from attnlab.tasks.text.pair_encoding import UNKNOWN, encode_pairs, fit_tokenizers, unknown_symbols
+from attnlab.tasks.text.pair_encoding import encode_pairs, fit_tokenizers, unknown_count, unknown_symbols
 from attnlab.tasks.text.pairing import PairInterface, PairOptions, written
 
 EXAMINED = 256  # examples in an evaluation batch
+SOURCES = "sources"  # what `repeated` compares
 SHARES = (EXACT_MATCH, WORD_ERROR_RATE)  # metrics that count each example as correct or wrong
 SEPARATE = "in several examples with different references"
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
@@ -80,11 +81,11 @@ class PairData(PairInterface, TaskData):
         encoded = {part: encode_pairs(tokenizers, parts[part], source_marks) for part in ("valid", "test")}
         self._examples: dict[str, Sides] = {part: (sides[0], sides[1]) for part, sides in encoded.items()}
         self.notes = tuple(
-            f"{part}: {count} of {len(parts[part])} examples {words}"
+            f"{part}: {unknown_count(side, count, len(parts[part]))}"
             for part, (_, _, counts) in encoded.items()
-            for count, words in zip(counts, UNKNOWN, strict=True)
+            for side, count in enumerate(counts)
             if count
-        ) + repeated({part: [written(example.source) for example in parts[part]] for part in PARTS})
+        ) + repeated({part: [written(example.source) for example in parts[part]] for part in PARTS}, SOURCES)
         self.notes += ambiguous({part: _answers(parts[part]) for part in ("valid", "test")}, "source", SEPARATE)
         references = [
             [*tokenizers[1].encode(written(target), known=True), END]
@@ -185,7 +186,7 @@ class PairData(PairInterface, TaskData):
         found._left_out = self._left_out | {"test": found._too_short("test")}
         found.notes = (
             *unknown_symbols(path, places, (self.source, self.target), examples),
-            *repeated({"train": known, path: asked}),
+            *repeated({"train": known, path: asked}, SOURCES),
             *ambiguous({path: _answers(examples)}, "source", SEPARATE),
             *found._notes_left_out("test", path),
         )

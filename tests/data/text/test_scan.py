@@ -78,7 +78,7 @@ def test_a_test_file_of_either_form_is_scored_as_the_test_part(tmp_path, form):
     scores = [each.score("test", [{"tokens": np.array([row, row])}]) for each in (problem, found)]
     assert scores == [{"exact_match": 0.5}] * 2
     # Both sides are compared as texts, although the task's own examples are words.
-    assert f"{names['test']}: 1 of 2 examples is also in train" in found.notes
+    assert f"{names['test']}: 1 of 2 sources is also in train" in found.notes
     empty = tmp_path / "empty.txt"
     empty.write_text("IN: run OUT:\n")
     with pytest.raises(DataError, match=r"empty\.txt, line 1: expected .*; task\.empty=skip"):

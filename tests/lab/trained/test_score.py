@@ -158,8 +158,8 @@ def test_unknown_symbols_are_left_out_and_their_lines_reported(trained, tmp_path
     (tmp_path / "x.tsv").write_text("ab\tba\nażb\tba\nac\tbż\n")
     (found,) = score(trained("pairs")[0], [str(tmp_path / "x.tsv")])
     assert [note.partition(": ")[2] for note in found.notes[:2]] == [
-        "1 of 3 examples have source symbols that do not occur in training and are left out: line 2",
-        "1 of 3 examples have target symbols that do not occur in training: line 3",
+        "1 of 3 examples has source symbols that do not occur in training; these are left out of the input: line 2",
+        "1 of 3 examples has target symbols that do not occur in training; no answer can have them: line 3",
     ]
     # Without its unknown symbol, line 2 equals line 1. An expected answer with an unknown symbol is never correct.
     assert found.rows[0][1].answer == found.rows[0][0].answer

@@ -235,6 +235,6 @@ def test_repeated_sources_are_reported_for_merged_examples(write):
     other = [("schwarz", "black"), ("schwarz", "ebony"), ("weiß", "white")]
     test = [("rot", "ruby"), ("rot", "scarlet"), ("lila", "purple")]
     problem = Parallel(**write(rows, valid=other, test=test)).load()
-    assert "test: 1 of 2 examples is also in train" in problem.notes
+    assert "test: 1 of 2 sources is also in train" in problem.notes
     # The targets of the same source in train are not references of the test example.
     assert problem._parts["test"][0].targets == ("ruby", "scarlet")

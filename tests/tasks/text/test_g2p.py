@@ -52,7 +52,7 @@ def test_words_of_your_own_files_in_capitals_are_the_inputs_of_a_user(own, tmp_p
     assert (problem.encode_prompt("HELLO")["source"] == problem.encode_prompt("hello")["source"]).all()
     words = tmp_path / "words.txt"
     words.write_text("HOLE\n", encoding="utf-8")
-    assert task.with_test(problem, str(words)).notes == (f"{words}: 1 of 1 examples is also in train",)
+    assert task.with_test(problem, str(words)).notes == (f"{words}: 1 of 1 sources is also in train",)
 
 
 def test_a_broken_user_file_is_named_with_its_line(own, tmp_path):
@@ -133,7 +133,7 @@ def test_prompts_are_normalised_to_nfc(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("h\u00e1z\th aː z\n", encoding="utf-8")
     problem = Sigmorphon(**copies(path)).load()
-    assert problem.notes[-1] == "test: 1 of 1 examples is also in valid"
+    assert problem.notes[-1] == "test: 1 of 1 sources is also in valid"
     assert (problem.encode_prompt("ha\u0301z")["source"] == problem.encode_prompt("h\u00e1z")["source"]).all()
 
 

@@ -105,8 +105,8 @@ def test_unseen_symbols_are_left_out_in_evaluation():
     assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
     # An answer cannot equal a target with a symbol that does not occur in training.
     assert skipping.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 0.0}
-    read = "have source symbols that do not occur in training and are left out"
-    asked = "have target symbols that do not occur in training"
+    read = "has source symbols that do not occur in training; these are left out of the input"
+    asked = "has target symbols that do not occur in training; no answer can have them"
     assert skipping.notes == tuple(f"{part}: 1 of 1 examples {words}" for part in PARTS[1:] for words in (read, asked))
     # If one side alone has such symbols, only that side is reported.
     strange = problem({"train": train, "valid": [Example("ab", ("ax",))], "test": train})
@@ -116,9 +116,9 @@ def test_unseen_symbols_are_left_out_in_evaluation():
 
 def test_without_unknown_symbols_only_repeats_are_reported(copying):
     assert copying.notes == (
-        "valid: 300 of 300 examples are also in train",
-        "test: 400 of 400 examples are also in train",
-        "test: 74 of 400 examples are also in valid",
+        "valid: 300 of 300 sources are also in train",
+        "test: 400 of 400 sources are also in train",
+        "test: 74 of 400 sources are also in valid",
     )
     assert problem({"train": copies("ab", "ba"), "valid": copies("aab"), "test": copies("bb")}).notes == ()
 

@@ -48,9 +48,9 @@ def test_user_files_in_any_units(own, units, joint):
     assert problem.notes == (
         "primary metric: bleu, because references are sentences (median 5 words); task.metric=NAME selects another",
         *(f"{own[part]}: 1 line (3) is empty and skipped" for part in ("train", "valid", "test")),
-        "valid: 3 of 3 examples are also in train",
-        "test: 3 of 3 examples are also in train",
-        "test: 3 of 3 examples are also in valid",
+        "valid: 3 of 3 sources are also in train",
+        "test: 3 of 3 sources are also in train",
+        "test: 3 of 3 sources are also in valid",
     )
 
 
