@@ -179,9 +179,9 @@ class DetectionData(TaskData):
         other._scenes = {**self._scenes, "test": found.scenes}
         other._arrays = {**self._arrays, "test": _arrays(found.scenes, most)}
         alike = {"train": self._scenes["train"], path: found.scenes}
-        counted = [f"{n} {'box' if n == 1 else 'boxes'} {change}" for change, n in found.changes.items()]
         twice = repeated({name: [scene.digest for scene in held] for name, held in alike.items()})
-        other.notes = (*(f"{path}: {line}" for line in counted), *twice)
+        known = self.classes if any(len(scene.boxes) for scene in found.scenes) else ()
+        other.notes = (*scenes.notes({path: found}, known), *twice)
         return other
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:

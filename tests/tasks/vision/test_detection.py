@@ -55,6 +55,18 @@ def test_user_folder(tmp_path):
     np.testing.assert_array_equal(test["boxes"][0], [[0.25, 0.25, 0.5, 0.5]])
 
 
+def test_classes_without_boxes_in_a_scored_folder_are_reported(tmp_path):
+    dog, cat = ("a", 60, 40, "dog", 6, 4, 12, 8), ("b.jpg", 60, 40, "cat", 0, 0, 30, 20)
+    parts = [written(tmp_path / part, dog, cat) for part in ("train", "valid", "test")]
+    task = Boxes(*parts, rows=16, columns=24)
+    problem, other = task.load(), written(tmp_path / "other", cat, images=("b", "c"))
+    line = f"{other}: there is no box of dog; the average leaves out these classes"
+    assert task.with_test(problem, other).notes[0] == line
+    # Without a table the truth is unknown, and nothing is scored.
+    (tmp_path / "other" / "boxes.tsv").unlink()
+    assert not any("there is no box" in note for note in task.with_test(problem, other).notes)
+
+
 def test_unknown_label_is_named(tmp_path):
     train = written(tmp_path / "train", ("a", 60, 40, "dog", 6, 4, 12, 8))
     test = written(tmp_path / "test", ("a", 60, 40, "bird", 6, 4, 12, 8))
