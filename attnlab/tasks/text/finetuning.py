@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,6 +95,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
             *ambiguous({part: _labelled(parts[part]) for part in texts}, "text"),
             *repeated(texts),
             *repeated(read_too, within="the unlabelled text"),
+            *(note for part in self._examined for note in self._unread(part, texts[part], ids[part])),
         )
 
     @property
@@ -192,12 +194,23 @@ class FinetuningData(SentenceInterface, ClassificationData):
         found.notes = (
             *ambiguous({path: _labelled(examples)}, "text"),
             *repeated({"train": self._texts["train"], path: texts}),
+            *self._unread(path, texts, ids),
         )
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
         """Returns the sentences."""
         return [self._texts[part][n] for n in sampled(len(self._texts[part]), limit)]
+
+    def _unread(self, name: str, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> tuple[str, ...]:
+        """Returns a message if sentences have no known symbol, so that the model cannot tell them apart."""
+        strange = [text for text, row in zip(texts, ids, strict=True) if all(n == self.unknown for n in row)]
+        if not strange:
+            return ()
+        unspaced = isinstance(self.tokenizer.units, Words) and all(len(text.split()) == 1 for text in strange)
+        advice = "; task.units=characters reads them by character" if unspaced else ""
+        have = f"{len(strange):,} of {len(texts):,} sentences {'has' if len(strange) == 1 else 'have'}"
+        return (f"{name}: {have} no symbol that the model knows: {shorten(strange[0], 60, placeholder=' …')}{advice}",)
 
     def _hidden(self, source: np.ndarray, *seeds: int) -> Batch:
         return self.masking.hide(source, generator(*seeds))

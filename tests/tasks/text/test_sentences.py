@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -206,6 +207,32 @@ def test_inconsistent_parts_are_refused():
         FinetuningData(PARTS | {"test": []}, Words())
     with pytest.raises(DataError, match='never seen in training: "odd"'):
         FinetuningData(PARTS | {"valid": [Example("the", ("odd",))]}, Words())
+
+
+def test_sentences_without_a_known_symbol_are_reported(tmp_path):
+    # Read as words, a sentence without spaces is one word that no other line has.
+    texts = {
+        "train": ["好 电影很好", "坏 电影很差", "好 电影很好"],
+        "valid": ["好 很好电影"],
+        "test": ["坏 很差", "好 电影很好"],
+    }
+    files = {part: tmp_path / part for part in texts}
+    for part, path in files.items():
+        path.write_text("\n".join(texts[part]), encoding="utf-8")
+    task = Sentences(**{part: str(path) for part, path in files.items()})
+    problem = task.load()
+    advice = "; task.units=characters reads them by character"
+    assert problem.notes[-2:] == (
+        f"valid: 1 of 1 sentences has no symbol that the model knows: 很好电影{advice}",
+        f"test: 1 of 2 sentences has no symbol that the model knows: 很差{advice}",
+    )
+    # A sentence with spaces gets no advice, and a scored file is reported in the same way.
+    other = tmp_path / "other"
+    other.write_text("好 something else\n坏 很 差\n", encoding="utf-8")
+    line = f"{other}: 2 of 2 sentences have no symbol that the model knows: something else"
+    assert task.with_test(problem, str(other)).notes[-1] == line
+    by_character = replace(task, units=Characters()).load()
+    assert not any("no symbol" in note for note in by_character.notes)
 
 
 def test_user_files(tmp_path):
