@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -49,8 +50,10 @@ METRICS = (AUTO, *NAMED)
 ORDER = 4  # BLEU-4 counts n-grams of up to four tokens
 UNSPACED = 8  # in a script without spaces, the mean characters between spaces from which references are sentences
 SYMBOLS, USES = 200, 20  # a set of symbols has at most SYMBOLS distinct words, each used USES times on average
-SPELLED = 0.2  # the fraction of words of four lower-case letters or more from which targets are text, not symbols
+SPELLED = 0.2  # the fraction of words (`_is_spelled`) from which targets are text, not symbols
 
+# Unicode's categories: small letters, letters without case, and vowel signs, as in Hindi.
+LETTERS, DIACRITICS = ("Ll", "Lo", "Mc"), ("Mn", "Lm")
 # Scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, kana and Han.
 _KANA = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -186,12 +189,24 @@ def _are_symbols(targets: Iterable[str]) -> bool:
         words = target.split()
         distinct.update(words)
         tokens, count = tokens + len(words), count + 1
-        spelled += sum(len(word) >= 4 and word.isalpha() and word.islower() for word in words)
+        spelled += sum(map(_is_spelled, words))
         if len(distinct) > SYMBOLS:
             return False
     # A target of one word is a class or a word, however often it occurs.
     # Few sentences repeat few words as symbols do, but they are spelled as text.
     return tokens >= USES * len(distinct) and tokens >= 2 * count and spelled < SPELLED * tokens
+
+
+def _is_spelled(word: str) -> bool:
+    """Returns whether a token looks like a word: four letters or more, none of them a capital, and nothing else.
+
+    Diacritics do not count as letters. Many scripts have no capitals.
+
+    >>> _is_spelled("tree"), _is_spelled("किताब"), _is_spelled("t͡ɕʰː"), _is_spelled("JUMP")
+    (True, True, False, False)
+    """
+    kinds = list(map(unicodedata.category, word))
+    return {*kinds} <= {*LETTERS, *DIACRITICS} and sum(map(kinds.count, LETTERS)) >= 4
 
 
 def too_short(metric: Metric, references: Sequence[str]) -> bool:

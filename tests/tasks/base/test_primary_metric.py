@@ -76,6 +76,20 @@ def test_the_primary_metric_is_chosen_from_the_references(pairs, metric, why):
     assert worst == pytest.approx(0 if found.metric.higher else 1, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["мама мыла раму вечером", "किताब मेज़ पर रखी", "כלב גדול רץ בגינה", "السَّلامُ عَلَيْكُمْ يا صَدِيقي"],
+    ids=["Russian", "Hindi", "Hebrew", "Arabic"],
+)
+def test_few_words_of_any_script_are_sentences_and_not_symbols(words):
+    lines = [(f"line {n}", " ".join(words.split()[n % 4 :] + words.split()[: n % 4])) for n in range(100)]
+    assert primary_metric(given(lines)).metric.name == "bleu"
+    # Phones with diacritics are symbols, although they consist of several characters.
+    phones = ["t͡ɕʰː", "ɑ̃ː", "k", "n̪ʲː"]
+    lines = [(f"w{n}", " ".join(phones[n % 4 :] + phones[: n % 4])) for n in range(100)]
+    assert primary_metric(given(lines)).metric.name == "word_error_rate"
+
+
 def test_several_references_of_sentences_stay_with_bleu():
     assert (
         primary_metric(given([*SENTENCES, ("ein hund läuft", "a dog is running past me ."), *SENTENCES])).metric.name
