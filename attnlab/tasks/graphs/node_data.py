@@ -14,6 +14,7 @@ from attnlab.data.batches import Buckets
 from attnlab.data.graphs.graphs import UNKNOWN, Graph
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part, composed
+from attnlab.data.repeats import repeated
 from attnlab.tasks.base.batching import equal_batches
 from attnlab.tasks.base.example import ModelExample, TaskMaps
 from attnlab.tasks.base.metrics import ACCURACY, NATS
@@ -145,7 +146,9 @@ class NodeData(TaskData):
         found.parts = {**self.parts, "test": np.arange(len(graph.labels), dtype=np.int32)}
         found.shape = NodeClasses(len(graph.labels), graph.features, len(self.graph.classes))
         found._at = {name: n for n, name in enumerate(graph.names)}
-        found.notes = graph.notes
+        known = _identities(self.graph, self.parts["train"])
+        asked = _identities(graph, np.flatnonzero(graph.labels != UNKNOWN))
+        found.notes = (*graph.notes, *repeated({"train": known, path: asked}, "nodes with a class"))
         return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
@@ -240,6 +243,16 @@ class NodeData(TaskData):
         check_part(part, limit)
         nodes = self.parts[part]
         return nodes[sampled(len(nodes), limit)]
+
+
+def _identities(graph: Graph, nodes: np.ndarray) -> list[tuple[str, bytes, bytes]]:
+    """Returns the name and the features of each node, by which it is recognised in another graph."""
+    starts = np.searchsorted(graph.entries[:, 0], np.arange(len(graph.labels) + 1))
+    own = [slice(starts[n], starts[n + 1]) for n in nodes]
+    return [
+        (graph.names[n], graph.entries[rows, 1].tobytes(), graph.values[rows].tobytes())
+        for n, rows in zip(nodes, own, strict=True)
+    ]
 
 
 def _absent(graph: Graph, parts: Mapping[str, np.ndarray]) -> list[str]:

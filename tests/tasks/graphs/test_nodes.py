@@ -90,6 +90,16 @@ def test_absent_classes_are_reported_by_part():
     assert test == "test: 1 of 3 classes have no node (class 0)"
 
 
+def test_training_nodes_in_another_graph_are_reported():
+    # A class of one node is removed: the graph is another one, but its nodes are those of training.
+    labels = PROBLEM.graph.labels.copy()
+    labels[PROBLEM.parts["train"][0]] = graphs.UNKNOWN
+    found = PROBLEM.with_test(replace(PROBLEM.graph, labels=labels), "new.npz")
+    assert found.notes == ("new.npz: 11 of 1,999 nodes with a class are also in train",)
+    other = graphs.drawn(50, 4, seed=1)
+    assert PROBLEM.with_test(other, "new.npz").notes == ()
+
+
 def test_fingerprints_differ_by_graph_and_parts():
     others = [TASK, replace(TASK, seed=1), replace(TASK, each=4), replace(TASK, test_examples=41)]
     assert len({task.load().fingerprint for task in others}) == 4
