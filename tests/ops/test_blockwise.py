@@ -154,6 +154,14 @@ def test_heads_and_examples_in_groups_give_the_same(monkeypatch):
     same(found[1:])
 
 
+@pytest.mark.parametrize("mask", [Full(), Causal(), Window(3, 3)])
+def test_no_examples_have_no_output_and_no_gradients(mask):
+    q = jnp.zeros((0, 2, 8, 4))
+    run = jax.vmap(jax.vmap(lambda q: Softmax(block=4).attend(q, q, q, mask)))
+    y, pull = jax.vjp(run, q)
+    assert y.shape == pull(y)[0].shape == (0, 2, 8, 4)
+
+
 def test_a_fully_masked_row_is_zero_with_zero_gradient_and_affects_no_sum():
     q, k, v, _ = draw(4, 6)
     place = lambda n: np.arange(n, dtype=np.int32)

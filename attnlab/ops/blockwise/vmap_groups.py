@@ -24,6 +24,10 @@ def vmap_in_groups(function: Callable, room: int) -> Callable:
 
     @run.def_vmap
     def rule(count, batched, *args):
+        axes = jax.tree.map(lambda moves: 0 if moves else None, batched)
+        if not count:
+            out = jax.vmap(function, axes)(*args)
+            return out, jax.tree.map(lambda _: True, out)
         # The largest group that fits into the room and divides the number of examples.
         size = max(n for n in range(1, min(count, max(1, room)) + 1) if count % n == 0)
         flags, (leaves, tree) = jax.tree.leaves(batched), jax.tree.flatten(args)
@@ -39,7 +43,6 @@ def vmap_in_groups(function: Callable, room: int) -> Callable:
             if size == 1:  # drop the batch axis, because XLA fuses worse with an axis of size 1
                 out = vmap_in_groups(function, room)(*joined([x[0] for x in some]))
                 return jax.tree.map(lambda x: x[None], out)
-            axes = jax.tree.map(lambda moves: 0 if moves else None, batched)
             return vmap_in_groups(jax.vmap(function, axes), room // size)(*joined(some))
 
         out = (
@@ -62,11 +65,11 @@ def all_over_vmap(holds: Bool[Array, ""]) -> Bool[Array, ""]:
 
 
 def max_over_vmap(count: Int[Array, ""]) -> Int[Array, ""]:
-    """Returns `count`; under `jax.vmap`, the largest of all examples.
+    """Returns `count`; under `jax.vmap`, the largest of all examples, or 0 if there are none.
 
     The result has no batch axis, so that a loop of `count` iterations is not batched.
     """
-    return _for_all(jnp.max, count)
+    return _for_all(lambda counts, axis: jnp.max(counts, axis, initial=0), count)
 
 
 def _for_all(join: Callable, x: Shaped[Array, ""]) -> Shaped[Array, ""]:
