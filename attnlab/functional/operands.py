@@ -75,6 +75,10 @@ class Operands:
     """
 
     def __init__(self, mechanism: Mechanism, q: ArrayLike, k: ArrayLike, v: ArrayLike, extra: dict[str, ArrayLike]):
+        known = {*mechanism.tokens, *mechanism.queries, *mechanism.learned, *mechanism.heads(1)}
+        if unknown := extra.keys() - known:
+            expected = ", ".join(sorted(known)) or "none"
+            raise TypeError(f"{mechanism} got unexpected inputs {', '.join(sorted(unknown))}; expected: {expected}")
         given = {name: jnp.asarray(x) for name, x in {"q": q, "k": k, "v": v, **extra}.items()}
         for name, x in given.items():
             if not jnp.issubdtype(x.dtype, jnp.floating):
@@ -98,9 +102,6 @@ class Operands:
             for name, shape in named.items()
         }
         self.extra = sorted(needed.keys() - {"q", "k", "v"})
-        if unknown := given.keys() - needed.keys():
-            known = ", ".join(self.extra) or "none"
-            raise TypeError(f"{mechanism} got unexpected inputs {', '.join(sorted(unknown))}; expected: {known}")
         if missing := needed.keys() - given.keys():
             shown = ", ".join(f"{name} {needed[name][1]}" for name in sorted(missing))
             draw = f"jax.vmap(lambda key: mechanism.initial(key, {K}, {V}))(jax.random.split(key, {G}))"

@@ -42,6 +42,7 @@ Q, Y = np.zeros((2, 5, 4, 8), np.float32), np.zeros((2, 7, 2, 8), np.float32)
         ),
         (ValueError, r"keep must have shape \(2, 7\), got \(2, 5\)", {"keep": np.ones((2, 5), bool)}),
         (ValueError, r"query_segment must have shape \(2, 5\), got \(2, 7\)", {"segment_ids": np.ones((2, 7), int)}),
+        (TypeError, r"Softmax.* got unexpected inputs window; expected: none", {"window": 2}),
         (ValueError, r"pass query_keep with keep", {"mechanism": "nystrom", "keep": np.ones((2, 7), bool)}),
         (ValueError, r"looks up rows, but T=5 and S=7", {"mask": QueryPadding(np.ones(5, bool))}),
         (
