@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from attnlab.functional.operands import Operands, resolve
 from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms.position_state import initial_block
 from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import ArrayOrNumpy, Causal, Edges, Full, KeyPadding, Mask, QueryPadding, Segments
 from attnlab.ops.mask.base import not_a_mask
@@ -54,7 +55,8 @@ def attention(
             padded ones return zero.
         query_keep: False for queries that are padding [B T], which return zero.
         segment_ids: segment ids of packed tokens [B T], or a pair of those of queries [B T] and of keys [B S]. A query
-            sees the keys of its own segment.
+            sees the keys of its own segment. If `causal`, an array differs from a pair: as in `decode_step`, every
+            change of the id begins a new segment, and an id that returns does not continue its earlier segment.
         **extra: the mechanism's extra inputs by name: `tokens` [B S G …], `queries` [B T H …] and `learned` arrays
             [G …] or [H …]. Constants of heads are those of `mechanism.heads(G)` by default.
 
@@ -63,7 +65,8 @@ def attention(
 
     Raises:
         ValueError: if shapes do not fit, if the name is unknown, or if padded queries would change other outputs.
-        TypeError: if an extra input is missing or unknown, an array does not hold floats, or a mask has the wrong type.
+        TypeError: if an extra input is missing or unknown, an array does not hold floats, segment ids are no
+            integers, or a mask has the wrong type.
         NotImplementedError: if the mechanism does not support the mask, the bias or causal attention.
     """
     mechanism = resolve(mechanism)
@@ -80,15 +83,21 @@ def attention(
         raise NotImplementedError(f"{mechanism} attends causally among its own tokens, got T={T} and S={S}; {hint}")
     if keep is not None and query_keep is None and not causal and not mechanism.traits.row_independent:
         raise ValueError(f"{mechanism} mixes queries: pass query_keep with keep, for self-attention query_keep=keep")
+    paired = isinstance(segment_ids, tuple)
+    if paired and len(segment_ids) != 2:
+        raise ValueError(f"segment_ids must be an array or a pair of arrays, got a tuple of {len(segment_ids)}")
     # Queries and keys of the same tokens have a causal form of their own.
-    whole = causal and T == S and mask is None and query_keep is None and not isinstance(segment_ids, tuple)
+    whole = causal and T == S and mask is None and query_keep is None and not paired
     if causal and keep is not None and query_keep is None and T <= S:
         query_keep = jnp.asarray(keep)[..., S - T :]
-    segments = segment_ids if isinstance(segment_ids, tuple) else (segment_ids, segment_ids)
     call.add_rows("keep", keep, S)
     call.add_rows("query_keep", query_keep, T)
-    call.add_rows("query_segment", segments[0], T)
-    call.add_rows("key_segment", segments[1], S)
+    if paired:
+        call.add_segments("query_segment", segment_ids[0], T, "segment_ids[0]")
+        call.add_segments("key_segment", segment_ids[1], S, "segment_ids[1]")
+    else:
+        call.add_segments("query_segment", segment_ids, T)
+        call.add_segments("key_segment", segment_ids, S)
     if isinstance(mask, type):
         raise TypeError(not_a_mask(mask))
     if not (mask is None or isinstance(mask, Mask)):
@@ -109,7 +118,11 @@ def attention(
         by_row = lambda mask: mask if T == S else ByRow(mask, S - T)
         rules = ([Causal()] if causal else []) + ([] if shared is None else [shared])
         rules += [by_row(Edges(x["mask"]))] if "mask" in x else []
-        rules += [by_row(Segments(x["query_segment"], x["key_segment"]))] if "key_segment" in x else []
+        if "key_segment" in x:
+            queries, keys = x["query_segment"], x["key_segment"]
+            if causal and not paired:
+                queries = keys = initial_block(T, None, x.get("keep"), keys).run
+            rules += [by_row(Segments(queries, keys))]
         rules += [KeyPadding(x["keep"])] if "keep" in x else []
         rules += [by_row(QueryPadding(x["query_keep"]))] if "query_keep" in x else []
         return mechanism.attend(q, k, v, reduce(and_, rules) if rules else Full(), bias=added, **rest), None

@@ -114,7 +114,7 @@ def decode_step(
         shapes = f"q {jnp.shape(q)}, k {jnp.shape(k)} and v {jnp.shape(v)}"
         raise ValueError(f"the cache is for T new tokens {cache.sizes}, got {shapes}")
     call.add_rows("keep", keep, call.T)
-    call.add_rows("segment", segment_ids, call.T)
+    call.add_segments("segment", segment_ids, call.T)
     # Check here: under the vmap over examples and heads, counts are traced.
     for each in caches(cache.state):
         each.check(call.arrays.get("keep", call.T))

@@ -117,6 +117,16 @@ class Operands:
         if x is not None:
             self._add(name, jnp.asarray(x), (*self.sizes.lead, rows), (0, None, None))
 
+    def add_segments(self, name: str, x: ArrayLike | None, rows: int, argument: str = "segment_ids") -> None:
+        """Adds integers [B rows], one per token, unless they are None. Errors name the caller's argument."""
+        if x is not None:
+            x, shape = jnp.asarray(x), (*self.sizes.lead, rows)
+            if not jnp.issubdtype(x.dtype, jnp.integer):
+                raise TypeError(f"{argument} must be an array of integers, got {x.dtype}")
+            if x.shape != shape:
+                raise ValueError(f"{argument} must have shape {shape}, got {x.shape}")
+            self._add(name, x, shape, (0, None, None))
+
     def add_pairs(self, name: str, x: Array) -> None:
         """Adds an array [T S], [B T S] or [B H T S], where B and H may be 1."""
         pair, most = (self.T, self.S), (*self.sizes.lead, self.sizes.heads)

@@ -153,6 +153,25 @@ def test_padding_and_segments_are_those_of_single_sequences(name, x64):
         near(y[b, at:], alone(b, slice(at, 8)))
 
 
+@pytest.mark.parametrize("name", ["softmax", "linear"])
+def test_a_segment_id_that_returns_begins_a_new_segment_with_and_without_a_mask(name, x64):
+    q, k, v, extra = draw(MECHANISMS[name], 8)
+    call = jax.jit(partial(attnlab.attention, mechanism=name, causal=True, **extra))
+    ids = np.array([[0, 0, 7, 7, -1, 0, 0, 0], [2, 2, 2, 3, 2, 2, 2, 2]])
+    keep = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1, 1, 1]], bool)  # padding begins no segment
+    mask = np.ones((8, 8), bool)
+    y = call(q, k, v, segment_ids=ids, keep=keep)
+    near(y[0, 5:], call(q[:1, 5:], k[:1, 5:], v[:1, 5:])[0])
+    near(call(q, k, v, segment_ids=ids, keep=keep, mask=mask), y)
+    near(call(q, k, v, segment_ids=ids, keep=keep, query_keep=keep), y)
+    cache, steps = attnlab.init_cache(name, B, 8, q.shape[2], K, value_width=v.shape[3], key_heads=k.shape[2]), []
+    for t in range(8):
+        here = (x[:, t : t + 1] for x in (q, k, v))
+        step, cache = attnlab.decode_step(cache, *here, segment_ids=ids[:, t : t + 1], keep=keep[:, t : t + 1], **extra)
+        steps.append(step)
+    near(jnp.concatenate(steps, axis=1), y)
+
+
 def test_masks_segments_and_padding_of_other_lengths_are_counted_by_rows(x64):
     mechanism = MECHANISMS["softmax"]
     q, k, v, _ = given = draw(mechanism, 4, 6)
