@@ -65,10 +65,17 @@ def check_bias(mechanism: Mechanism, bias: object) -> None:
 
 
 def check_rows(mechanism: Mechanism, rows: int, **given: ArrayLike | None) -> None:
-    """Raises ValueError if an array does not have the shape (rows,), one entry per token. None is ignored."""
+    """Checks arrays with one entry per token. None is ignored.
+
+    Raises:
+        ValueError: if an array does not have the shape (rows,).
+        TypeError: if positions or segment ids are not integers. Conversion would join segments 0.2 and 0.7.
+    """
     for name, x in given.items():
         if x is not None and jnp.shape(x) != (rows,):
             raise ValueError(f"{mechanism}: {name} must have shape ({rows},), one entry per token, got {jnp.shape(x)}")
+        if x is not None and name != "keep" and rows and jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact):
+            raise TypeError(f"{mechanism}: {name} must hold integers, got {jnp.asarray(x).dtype}")
 
 
 def check_shapes(mechanism: Mechanism, q, k, v, extra: dict, new: bool = False) -> None:
@@ -140,7 +147,8 @@ def prepare_new_tokens(mechanism: Mechanism, q, k, v, i, keep, segment, bias, ex
     Raises:
         ValueError: if shapes do not fit.
         NotImplementedError: if the mechanism does not support a bias.
-        TypeError: if an input is complex, `bias` is not a function, or an extra input is unknown or missing.
+        TypeError: if an input is complex, positions or segment ids are not integers, `bias` is not a function, or an
+            extra input is unknown or missing.
     """
     check_bias(mechanism, bias)
     extra = complete_extras(mechanism, extra, bias)

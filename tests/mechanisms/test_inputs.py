@@ -63,6 +63,18 @@ def test_positions_of_another_length_are_refused_by_name(name):
             mechanism.attend(q, k, v, mask, **{given: np.arange(rows, dtype=np.int32)}, **extra)
 
 
+def test_positions_and_segment_ids_that_are_not_integers_are_refused():
+    x, halves = jnp.ones((4, K)), np.arange(4) / 2
+    for mechanism in (Softmax(), Linear()):
+        for name in ("i", "segment"):
+            with pytest.raises(TypeError, match=rf"{name} must hold integers, got float32"):
+                mechanism.causal(x, x, x, **{name: halves})
+            with pytest.raises(TypeError, match=rf"{name} must hold integers, got float32"):
+                mechanism.extend(mechanism.start(4, K, K), x, x, x, **{name: halves})
+        with pytest.raises(TypeError, match=r"j must hold integers, got float32"):
+            mechanism.attend(x, x, x, j=halves)
+
+
 def test_numeric_padding_keeps_nonzero_entries():
     q, k, v, _ = inputs(Softmax(), 4)
     numbers = np.array([2, 0, 1, 1])
