@@ -60,6 +60,7 @@ def init_cache(
     Raises:
         ValueError: if the name is unknown, a size is below 1, `key_heads` does not divide `heads`, or `length` exceeds
             the mechanism's maximum length.
+        TypeError: if `dtype` is not a floating-point dtype.
         NotImplementedError: if the mechanism cannot decode.
     """
     mechanism = resolve(mechanism)

@@ -163,6 +163,7 @@ class Mechanism(ABC, metaclass=Documented):
 
         Raises:
             ValueError: if the mechanism supports fewer than `length` positions, see `check_length`.
+            TypeError: if `dtype` is not a floating-point dtype.
             NotImplementedError: if this mechanism cannot decode.
         """
 

@@ -213,6 +213,11 @@ def empty_state(mechanism: CheckedMechanism, rows: int, K: int, V: int, dtype=No
         K: width of keys.
         V: width of values.
         dtype: dtype of a cache. Default: the default float.
+
+    Raises:
+        TypeError: if `dtype` is not a floating-point dtype. A cache of integers would round keys and values.
     """
     dtype = jnp.result_type(float) if dtype is None else dtype
+    if not jnp.issubdtype(dtype, jnp.floating):
+        raise TypeError(f"the dtype of a cache must be a floating-point dtype, got {jnp.dtype(dtype)}")
     return State(PositionState.start(), mechanism.init_memory(rows, K, V, dtype))

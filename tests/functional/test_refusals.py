@@ -96,3 +96,10 @@ def test_arrays_of_integers_are_refused():
         attnlab.attention(Q, Y.astype(np.int32), Y)
     with pytest.raises(TypeError, match=r"^gate must be an array of floats, got int32$"):
         attnlab.attention(Q, Y, Y, "gated-linear", gate=Y.astype(np.int32))
+
+
+@pytest.mark.parametrize("dtype", ["int8", np.int32, bool, np.complex64])
+def test_a_cache_that_would_round_keys_is_refused(dtype):
+    for name in ("softmax", "linear"):
+        with pytest.raises(TypeError, match=r"^the dtype of a cache must be a floating-point dtype, got "):
+            attnlab.init_cache(name, 2, 7, 4, 8, dtype=dtype)
