@@ -72,6 +72,8 @@ def attention(
     mechanism = resolve(mechanism)
     if "is_causal" in extra:
         raise TypeError("is_causal is not known; use causal=True")
+    if not isinstance(causal, bool | np.bool_):
+        raise TypeError(f"causal must be True or False, got {type(causal).__name__}; pass an array as mask=")
     call = Operands(mechanism, q, k, v, extra)
     if not causal and not mechanism.traits.non_causal:
         raise NotImplementedError(f"{mechanism} only attends causally; pass causal=True")

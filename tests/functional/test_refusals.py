@@ -15,6 +15,7 @@ Q, Y = np.zeros((2, 5, 4, 8), np.float32), np.zeros((2, 7, 2, 8), np.float32)
         (ValueError, r"mechanism='sofmax' is not known; nearest: 'softmax'", {"mechanism": "sofmax"}),
         (TypeError, r"expected a mechanism or its name, for example 'softmax', got 3", {"mechanism": 3}),
         (TypeError, r"^is_causal is not known; use causal=True$", {"is_causal": True}),
+        (TypeError, r"^causal must be True or False, got ndarray; pass .* mask=$", {"causal": np.ones((5, 7), bool)}),
         (
             NotImplementedError,
             r"GatedLinear.* only attends causally; pass causal=True$",
