@@ -110,22 +110,27 @@ class Operands:
         for name, (axes, shape) in needed.items():
             if axes == PER_KEY_HEAD and given[name].shape == (H, *shape[1:]):
                 axes, shape = PER_QUERY_HEAD, (H, *shape[1:])
-            self._add(name, given[name], shape, axes)
+            if given[name].shape != shape:
+                raise ValueError(f"{name} must have shape {shape}, got {given[name].shape}")
+            self._add(name, given[name], axes)
 
-    def add_rows(self, name: str, x: ArrayLike | None, rows: int) -> None:
-        """Adds an array [B rows] with one entry per token, unless it is None."""
-        if x is not None:
-            self._add(name, jnp.asarray(x), (*self.sizes.lead, rows), (0, None, None))
+    def add_rows(self, name: str, x: ArrayLike | None, rows: int, argument: str = "") -> None:
+        """Adds an array [B rows] with one entry per token, unless it is None.
+
+        Errors name the caller's `argument`, if it is another than `name`.
+        """
+        if x is None:
+            return
+        x, shape = jnp.asarray(x), (*self.sizes.lead, rows)
+        if x.shape != shape:
+            raise ValueError(f"{argument or name} must have shape {shape}, got {x.shape}")
+        self._add(name, x, (0, None, None))
 
     def add_segments(self, name: str, x: ArrayLike | None, rows: int, argument: str = "segment_ids") -> None:
-        """Adds integers [B rows], one per token, unless they are None. Errors name the caller's argument."""
-        if x is not None:
-            x, shape = jnp.asarray(x), (*self.sizes.lead, rows)
-            if not jnp.issubdtype(x.dtype, jnp.integer):
-                raise TypeError(f"{argument} must be an array of integers, got {x.dtype}")
-            if x.shape != shape:
-                raise ValueError(f"{argument} must have shape {shape}, got {x.shape}")
-            self._add(name, x, shape, (0, None, None))
+        """Adds integers [B rows], one per token, unless they are None. Errors name the caller's `argument`."""
+        if x is not None and not jnp.issubdtype((x := jnp.asarray(x)).dtype, jnp.integer):
+            raise TypeError(f"{argument} must be an array of integers, got {x.dtype}")
+        self.add_rows(name, x, rows, argument)
 
     def add_pairs(self, name: str, x: Array) -> None:
         """Adds an array [T S], [B T S] or [B H T S], where B and H may be 1."""
@@ -137,7 +142,7 @@ class Operands:
             raise ValueError(f"{name} must have one of the shapes {', '.join(map(str, shapes))}, got {x.shape}")
         full = before + (1,) * (len(most) - len(before))
         example, head = (None if n == 1 else 0 for n in (1, *full)[-2:])
-        self._add(name, x.reshape(*(n for n in full if n > 1), *pair), None, (example, head, head))
+        self._add(name, x.reshape(*(n for n in full if n > 1), *pair), (example, head, head))
 
     def run(self, head: Callable[[dict[str, Array], PyTree], tuple[Array, PyTree]], state: PyTree = None):
         """Calls a function of one example and one head for all of them.
@@ -159,10 +164,8 @@ class Operands:
         y, state = head(self.arrays, state)
         return y.reshape(*sizes.lead, self.T, sizes.heads, y.shape[-1]), state
 
-    def _add(self, name: str, x: Array, shape: tuple[int, ...] | None, axes: Axes) -> None:
+    def _add(self, name: str, x: Array, axes: Axes) -> None:
         """Adds an array, with the axis of query heads, if it has one, split by key heads."""
-        if shape is not None and x.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, got {x.shape}")
         if axes[2] is not None:
             at = axes[2] + (axes[0] is not None and self.sizes.batch is not None)
             x = x.reshape(*x.shape[:at], *self.sizes.group, *x.shape[at + 1 :])

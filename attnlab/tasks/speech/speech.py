@@ -43,8 +43,8 @@ class SpeechData(ClassificationData):
 
     Batches are {"source": [B T bands], "keep": [B T], "label": [B T], "piece": [B T]}. "label" is the class of each
     frame, and "piece" the recording in the string that it belongs to; −1 means neither. Bands are normalised by their
-    mean and standard deviation over the training frames. Every frame is scored. A word is the class with the greatest
-    mean log-probability over its frames.
+    mean and standard deviation over the training frames. Every frame is scored. `mean_words` says
+    which word a recording is.
 
     Args:
         task: The task.
@@ -114,18 +114,17 @@ class SpeechData(ClassificationData):
         import jax
         import jax.numpy as jnp
 
+        from attnlab.tasks.speech.mean_words import mean_words
+
         nats = jax.nn.log_softmax(self.scores(model, batch), axis=-1)
-        keep, piece = jnp.asarray(batch["keep"]), jnp.asarray(batch["piece"])
-        order = jnp.arange(self.task.digits)[None, None, :]
-        member = (keep[..., None] & (piece[..., None] == order)).astype(nats.dtype)
-        count = member.sum(axis=1)
-        total = jnp.einsum("btn,btc->bnc", member, nats[..., : len(self.words)])
-        chances = jax.nn.softmax(total / jnp.maximum(count, 1)[..., None], axis=-1)
-        label, word = jnp.argmax(nats, axis=-1), jnp.argmax(chances, axis=-1)
+        keep = jnp.asarray(batch["keep"])
+        # A frame outside the string belongs to no recording, whatever its piece says.
+        piece = jnp.where(keep, jnp.asarray(batch["piece"]), NONE)
+        word, chance = jax.vmap(lambda x, at: mean_words(x, at, self.task.digits))(nats[..., : len(self.words)], piece)
         return {
-            "label": jnp.where(keep, label, NONE).astype(jnp.int32),
-            "word": jnp.where(count > 0, word, NONE).astype(jnp.int32),
-            "probability": chances.max(axis=-1),
+            "label": jnp.where(keep, jnp.argmax(nats, axis=-1), NONE).astype(jnp.int32),
+            "word": word,
+            "probability": chance,
         }
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:

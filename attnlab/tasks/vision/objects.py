@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ import numpy as np
 from attnlab.console.metric import Metric
 from attnlab.data.batches import Buckets
 from attnlab.data.images import scenes
-from attnlab.data.images.scenes import Scene, Scenes
+from attnlab.data.images.scenes import Scenes
 from attnlab.data.io.files import DataError, user_path
-from attnlab.data.names import PARTS, check_part
+from attnlab.data.names import check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import equal_batches
@@ -27,15 +26,15 @@ from attnlab.tasks.base.shapes import Image
 from attnlab.tasks.base.task import Row, TaskData
 from attnlab.tasks.base.text_interface import Batch
 from attnlab.tasks.vision.average_precision import Marks, average_precision
+from attnlab.tasks.vision.box_arrays import NONE, box_fingerprint, flipped, padded
 from attnlab.tasks.vision.box_display import answer_text, box_pictures, box_text, query_names, shown
-from attnlab.tasks.vision.boxes import centred, corners
+from attnlab.tasks.vision.boxes import corners
 from attnlab.tasks.vision.matching import Costs, costs
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Float, PRNGKeyArray
 
 EXAMINED = 16  # images in an evaluation batch
-NONE = -1  # the label of a box that does not exist
 
 
 @dataclass(frozen=True)
@@ -81,14 +80,14 @@ class DetectionData(TaskData):
         self.classes, self._flip = tuple(classes), flip
         self._scenes = {part: found.scenes for part, found in parts.items()}
         most = max(len(scene.boxes) for found in self._scenes.values() for scene in found)
-        self._arrays = {part: _arrays(found, most) for part, found in self._scenes.items()}
+        self._arrays = {part: padded(found, most) for part, found in self._scenes.items()}
         images = self._arrays["train"]["image"]
         height, width, channels = images.shape[1:]
         self.shape = Detections(Image(height, width, channels), len(self.classes), most)
         self._mean = images.mean(axis=(0, 1, 2), dtype=np.float64).astype(np.float32)
         self._deviation = np.maximum(images.std(axis=(0, 1, 2), dtype=np.float64), 1).astype(np.float32)
         self._order = Buckets(np.zeros(len(images)), count=1)
-        self.fingerprint = _fingerprint(self._scenes, height, width)
+        self.fingerprint = box_fingerprint(self._scenes, height, width)
         alike = {part: [scene.digest for scene in found] for part, found in self._scenes.items()}
         self.notes = (*scenes.notes(parts, self.classes), *repeated(alike))
 
@@ -177,7 +176,7 @@ class DetectionData(TaskData):
         """
         other, most = copy(self), max([1, *(len(scene.boxes) for scene in found.scenes)])
         other._scenes = {**self._scenes, "test": found.scenes}
-        other._arrays = {**self._arrays, "test": _arrays(found.scenes, most)}
+        other._arrays = {**self._arrays, "test": padded(found.scenes, most)}
         alike = {"train": self._scenes["train"], path: found.scenes}
         twice = repeated({name: [scene.digest for scene in held] for name, held in alike.items()})
         known = self.classes if any(len(scene.boxes) for scene in found.scenes) else ()
@@ -270,41 +269,3 @@ class DetectionData(TaskData):
             # The average precision of a sample without boxes is undefined.
             rows[0] = boxes.argmax()
         return rows
-
-
-def flipped(batch: Batch, across: np.ndarray, down: np.ndarray) -> Batch:
-    """Flips images and their boxes horizontally, vertically, or both.
-
-    Args:
-        batch: "image" [B H W 3], "boxes" [B M 4] as centred (x, y, width, height) in fractions of the image, and other
-            arrays.
-        across: Which images are flipped horizontally, [B].
-        down: Which images are flipped vertically, [B].
-
-    Returns:
-        A new batch. Other arrays are unchanged.
-    """
-    image, boxes = batch["image"], batch["boxes"]
-    image = np.where(across[:, None, None, None], image[:, :, ::-1], image)
-    image = np.where(down[:, None, None, None], image[:, ::-1], image)
-    turned = np.stack([across, down], axis=1)[:, None, :]
-    middle = np.where(turned, 1 - boxes[..., :2], boxes[..., :2])
-    return batch | {"image": image, "boxes": np.concatenate([middle, boxes[..., 2:]], axis=-1)}
-
-
-def _arrays(found: list[Scene], most: int) -> Batch:
-    """Returns scenes as one batch, padded to `most` boxes each."""
-    boxes, labels = np.zeros((len(found), most, 4), np.float32), np.full((len(found), most), NONE, np.int32)
-    for n, scene in enumerate(found):
-        boxes[n, : len(scene.boxes)], labels[n, : len(scene.boxes)] = centred(scene.boxes), scene.labels
-    return {"image": np.stack([scene.image for scene in found]), "boxes": boxes, "label": labels}
-
-
-def _fingerprint(parts: Mapping[str, list[Scene]], *size: int) -> str:
-    digest = hashlib.sha256(repr(size).encode())
-    for part in PARTS:
-        for scene in parts[part]:
-            # `digest` is that of the file. The decoded pixels may differ in their last bits between decoder versions.
-            digest.update(f"{part} {scene.name} {scene.digest} {len(scene.boxes)} ".encode())
-            digest.update(scene.boxes.tobytes() + scene.labels.tobytes())
-    return digest.hexdigest()

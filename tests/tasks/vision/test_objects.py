@@ -9,7 +9,7 @@ from attnlab.data.synthetic import discs
 from attnlab.tasks.base.shapes import Image
 from attnlab.tasks.vision.boxes import corners
 from attnlab.tasks.vision.matching import Costs, costs
-from attnlab.tasks.vision.objects import EXAMINED, DetectionData, Detections, flipped
+from attnlab.tasks.vision.objects import EXAMINED, DetectionData, Detections
 
 SIZE = (16, 24)
 COUNTS = {"train": 7, "valid": 3, "test": EXAMINED + 3}
@@ -58,23 +58,6 @@ def test_an_epoch_has_each_image_once_by_seed_and_step(problem):
     numbers = lambda batch: sorted(np.sort(boxes[:, 2:].ravel()).tolist() for boxes in batch["boxes"])
     assert numbers(first[0]) == numbers(first[1]) == numbers(problem.batch(4, 0, 7))
     assert (problem.batch(4, 0, 7)["image"] != first[0]["image"]).any()
-
-
-def test_flips_include_boxes(problem):
-    batch = {name: values[:4] for name, values in problem.eval_batches("test")[0].items()}
-    across, down = np.array([True, True, False, False]), np.array([True, False, True, False])
-    turned = flipped(batch, across, down)
-    assert turned["image"].dtype == np.uint8
-    assert turned["boxes"].dtype == np.float32
-    np.testing.assert_array_equal(turned["image"][0], batch["image"][0][::-1, ::-1])
-    np.testing.assert_array_equal(turned["image"][3], batch["image"][3])
-    for name, values in flipped(turned, across, down).items():
-        np.testing.assert_allclose(values, batch[name], atol=1e-6)
-    there = batch["label"] >= 0
-    old, new = corners(batch["boxes"]), corners(turned["boxes"])
-    for n in range(4):
-        for at in ((0, 2) if across[n] else ()) + ((1, 3) if down[n] else ()):
-            np.testing.assert_allclose(new[n, there[n], at], 1 - old[n, there[n], (at + 2) % 4], atol=1e-6)
 
 
 def test_the_loss_is_over_all_layers_and_metrics_are_of_the_last(problem):
