@@ -27,6 +27,18 @@ def test_a_real_run_replaces_a_preview(tmp_path):
         run(study, tmp_path, quick=True)
 
 
+def test_a_preview_does_not_continue_a_full_run_with_the_same_fields(tmp_path):
+    study = replace(QUICKLY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 8})
+    assert study.variants(quick=True) == study.variants()
+    run(study, tmp_path)
+    folder = RunFolder(tmp_path / "small" / "softmax")
+    folder.file("result").unlink()  # as if the run had been stopped before its test
+    with pytest.raises(ValueError, match="contains a full run; continue it without --quick, or set another --out DIR"):
+        run(study, tmp_path, quick=True)
+    assert not folder.file("result").exists()
+    assert run(study, tmp_path).code == 0
+
+
 def test_a_preview_is_announced_as_not_meaningful(tmp_path, untrained, capsys):
     run(STUDY, tmp_path, quick=True, progress=Plain(sys.stderr))
     first, *_ = capsys.readouterr().err.splitlines()

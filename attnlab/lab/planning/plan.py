@@ -101,7 +101,7 @@ def plans(
         clear = fresh and folder.has_run() if before is None else before["quick"] and not quick
         kept = None if clear else before
         if kept is not None:
-            _same(folder, variant, kept, written)
+            _same(folder, variant, kept, written, quick)
         precision.check(experiment.model)
         if experiment.task not in problems:
             problems[experiment.task] = experiment.task.load()
@@ -220,9 +220,16 @@ def _check_decoder(experiment: Experiment, problem: TaskData, model: PyTree) -> 
     jax.eval_shape(partial(answer, decoder=decoder), model, batch)
 
 
-def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
-    """Raise ValueError if a folder holds another variant or configuration, or a run of user code that was changed."""
-    if other := _other(variant, before, written):
+def _same(folder: RunFolder, variant: str, before: dict, written: dict, quick: bool) -> None:
+    """Raise ValueError if a folder holds a run that the plan cannot continue.
+
+    It is a run of another variant or configuration, one of user code that was changed, or, for a preview, a full run.
+    A preview would test the full run on fewer examples.
+    """
+    other = _other(variant, before, written)
+    if other is None and quick and not before["quick"]:
+        other = "a full run; continue it without --quick, or "
+    if other is not None:
         raise ValueError(f"{folder.path} contains {other}set another --out DIR to keep both")
 
 
