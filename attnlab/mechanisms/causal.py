@@ -14,6 +14,7 @@ from attnlab.ops.counts import check_counts
 from attnlab.ops.learned_score import Bias
 from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.split import split_chunks
+from attnlab.ops.varying import varying_like
 
 
 def causal(
@@ -71,7 +72,7 @@ def causal(
         y, state = mechanism.extend(state, **columns, bias=bias, **rest)
         return state, y
 
-    _, y = jax.lax.scan(advance, state, columns)
+    _, y = jax.lax.scan(advance, varying_like(state, columns), columns)
     return y.reshape(-1, v.shape[1])[:T]
 
 

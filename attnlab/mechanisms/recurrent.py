@@ -17,6 +17,7 @@ from attnlab.ops.mask import Mask
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.split import split_chunks
 from attnlab.ops.token_block import TokenBlock
+from attnlab.ops.varying import varying_like
 
 
 @dataclass(frozen=True)
@@ -80,5 +81,6 @@ def update_by_blocks(
         y, memory = mechanism.update(memory, block=block, bias=bias, **columns, **rest)
         return memory, y
 
-    _, y = jax.lax.scan(advance, memory, (columns, block.cut(size)))
+    steps = columns, block.cut(size)
+    _, y = jax.lax.scan(advance, varying_like(memory, steps), steps)
     return y.reshape(-1, v.shape[1])[:T]

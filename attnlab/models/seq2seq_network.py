@@ -21,6 +21,7 @@ from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout, split_keys
 from attnlab.ops.mask import KeyPadding, QueryPadding
 from attnlab.ops.tree import pytree, static
+from attnlab.ops.varying import varying_like
 
 
 @pytree
@@ -193,7 +194,8 @@ class Seq2SeqNetwork(OutputHead):
             new, outputs = self._advance(old, encoded, gates, i, masks)
             return jax.tree.map(lambda new, old: jnp.where(kept, new, old), new, old), outputs
 
-        _, outputs = jax.lax.scan(advance, (layers, self._unfed), (gates, keep, jnp.arange(T, dtype=jnp.int32), masks))
+        steps = gates, keep, jnp.arange(T, dtype=jnp.int32), masks
+        _, outputs = jax.lax.scan(advance, varying_like((layers, self._unfed), (steps, encoded)), steps)
         h, c, fed, maps = outputs
         maps = None if maps is None else maps.swapaxes(0, 1)
         return (self._join(h, e, c) if fed is None else fed), maps

@@ -18,6 +18,7 @@ from attnlab.ops.counts import check_counts
 from attnlab.ops.dense import flat_matmul
 from attnlab.ops.layer import dropout, split_keys
 from attnlab.ops.precision import accumulation_dtype
+from attnlab.ops.varying import varying_like
 
 
 class RecurrentDirection(nnx.Module):
@@ -109,6 +110,7 @@ class RecurrentDirection(nnx.Module):
             state = new if keep is None else jax.tree.map(lambda new, old: jnp.where(kept, new, old), new, state)
             return state, state[0].astype(gates.dtype)
 
+        state = varying_like(state, (gates, keep))
         state, y = jax.lax.scan(advance, state, (gates, keep), reverse=reverse)
         return zero_where_padded(keep, y), state
 

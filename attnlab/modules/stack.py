@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from attnlab.modules.block import SelfAttentionLayer
 from attnlab.modules.dense import fold_key
 from attnlab.modules.position import PositionEncoding
+from attnlab.ops.varying import varying_like
 
 Layer = TypeVar("Layer", bound=nnx.Module)
 
@@ -134,6 +135,7 @@ def scan_layers(
     # so undo remat. Inside a loop it cannot, and preventing it would only cost time.
     unroll = size * count <= SHORT
     up = jax.checkpoint(up, prevent_cse=unroll) if remat else up
-    x, outs = jax.lax.scan(up, x, (kinds, keys, places), unroll=unroll)
+    rows = kinds, keys, places
+    x, outs = jax.lax.scan(up, varying_like(x, (rows, given)), rows, unroll=unroll)
     by_layer = lambda rows: rows.reshape(size * count, *rows.shape[2:])
     return x, outs if size == 1 else jax.tree.map(by_layer, outs)

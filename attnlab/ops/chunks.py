@@ -12,6 +12,7 @@ from attnlab.ops.linear import Visibility
 from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.split import split_chunks
 from attnlab.ops.token_block import TokenBlock
+from attnlab.ops.varying import varying_like
 
 # Chunks that are processed at once. More would not stay in the caches of a processor.
 TOGETHER = 4
@@ -41,7 +42,7 @@ def sum_chunks(f: Callable, columns: tuple[Shaped[ArrayOrNumpy, "T ..."], ...], 
     add = lambda sums, here: (jax.tree.map(jnp.add, sums, again(*here)), None)
     chunks = _alike(columns, size)
     empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(f, *(x[0] for x in chunks)))
-    return jax.lax.scan(add, empty, chunks)[0]
+    return jax.lax.scan(add, varying_like(empty, chunks), chunks)[0]
 
 
 def map_chunks(f: Callable, columns: tuple[Shaped[ArrayOrNumpy, "T ..."], ...], size: int) -> Shaped[Array, "T ..."]:
@@ -124,5 +125,6 @@ def scan_chunks(
         state, y = some(state, (columns, block))
         return y[:T], state
     group = tuple(split_chunks(x, size * TOGETHER) for x in columns), block.cut(size * TOGETHER)
-    state, y = jax.lax.scan(partial(jax.checkpoint, prevent_cse=False)(some), state, group)
+    again = partial(jax.checkpoint, prevent_cse=False)(some)
+    state, y = jax.lax.scan(again, varying_like(state, group), group)
     return y.reshape(-1, y.shape[2])[:T], state

@@ -12,6 +12,7 @@ from attnlab.ops import chunks
 from attnlab.ops.gate_products import GateSums, chunk_sums, dyadic_sums, gated_scores
 from attnlab.ops.linear import Visibility, apply_weights
 from attnlab.ops.token_block import TokenBlock
+from attnlab.ops.varying import varying_like
 
 
 def causal(
@@ -54,7 +55,8 @@ def _update_chunks(state, columns, visible: Visibility):
         keep, new = here
         return keep * state + new, state
 
-    state, before = jax.lax.scan(advance, state, (chunk_decay(sums, visible), new))
+    steps = chunk_decay(sums, visible), new
+    state, before = jax.lax.scan(advance, varying_like(state, steps), steps)
     return near @ v + gated_queries(q, sums, visible) @ before, state
 
 

@@ -15,6 +15,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
+from attnlab.ops.varying import varying_like
+
 
 def flat_matmul(x: Float[Array, "T D"], w: Float[Array, "D F"]) -> Float[Array, "T F"]:
     """Returns x w, in the common dtype of both.
@@ -25,7 +27,8 @@ def flat_matmul(x: Float[Array, "T D"], w: Float[Array, "D F"]) -> Float[Array, 
       x: rows [T D], one per token.
       w: a weight matrix [D F].
     """
-    return _product.bind(x, w, dimension_numbers=FORWARD)
+    # The gradients of both must vary like themselves, and they vary like both together.
+    return _product.bind(*varying_like((x, w), ()), dimension_numbers=FORWARD)
 
 
 # Dimension numbers of `jax.lax.dot_general`. FORWARD is x [T D] by w [D F]. BACKWARD is a cotangent [T F] by the same

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.ops.precision import accumulation_dtype, matmul
+from attnlab.ops.varying import varying_like
 
 AT_ONCE = 2**20  # scores that are held at a time: 4 MB in float32, so that they fit into a cache
 
@@ -23,7 +24,6 @@ class Entropy(NamedTuple):
     """Whether the target of each row has the largest score [N]. False if all symbols have the same score."""
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(5,))
 def cross_entropy(
     x: Float[Array, "N D"],
     w: Float[Array, "D vocabulary"],
@@ -50,6 +50,13 @@ def cross_entropy(
     Returns:
       An `Entropy`, in float32 at least.
     """
+    # The gradient of an argument must vary like the argument, and it varies like all of them together.
+    x, w, b = varying_like((x, w, b), (target, weights))
+    return _entropy(x, w, b, target, weights, smoothing)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(5,))
+def _entropy(x, w, b, target, weights, smoothing) -> Entropy:
     return _sweep(x, w, b, target, weights, smoothing, slopes=False)[0]
 
 
@@ -63,7 +70,7 @@ def _backward(smoothing, slopes, given):
     return *jax.tree.map(lambda slope: slope * given.loss.astype(slope.dtype), slopes), None, None
 
 
-cross_entropy.defvjp(_forward, _backward)
+_entropy.defvjp(_forward, _backward)
 
 
 def _sweep(x, w, b, target, weights, smoothing, slopes: bool) -> tuple[Entropy, tuple[Array | None, ...] | None]:
@@ -104,7 +111,8 @@ def _sweep(x, w, b, target, weights, smoothing, slopes: bool) -> tuple[Entropy, 
         return jax.tree.map(jnp.add, sums, new), (found, matmul(slope, back).astype(x.dtype))
 
     start = jnp.zeros((D, V), dtype) if b is None else (jnp.zeros((D, V), dtype), jnp.zeros(V, dtype))
-    sums, (found, dx) = jax.lax.scan(block, start if slopes else None, apart, unroll=blocks == 1)
+    sums = varying_like(start, (apart, w)) if slopes else None
+    sums, (found, dx) = jax.lax.scan(block, sums, apart, unroll=blocks == 1)
     entropy = Entropy(found.loss.sum(), together(found.nats), together(found.right))
     if not slopes:
         return entropy, None

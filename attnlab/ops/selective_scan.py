@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from attnlab.ops.chunks import chunk_size
 from attnlab.ops.split import split_chunks
 from attnlab.ops.token_block import TokenBlock
+from attnlab.ops.varying import varying_like
 
 
 def causal(
@@ -56,7 +57,8 @@ def causal(
         return run_chunk(state, gates, q, k, jnp.where(keep[:, None], v, 0))
 
     columns = tuple(split_chunks(x.astype(state.dtype), size) for x in (q, k, v, dt))
-    state, y = jax.lax.scan(advance, state, (columns, block.cut(size)))
+    steps = columns, block.cut(size)
+    state, y = jax.lax.scan(advance, varying_like(state, steps), steps)
     return y.reshape(-1, v.shape[1])[:T], state
 
 
@@ -74,7 +76,8 @@ def _one_by_one(
         state = gate * state + k[:, None] * v[None, :]
         return state, q @ state
 
-    return jax.lax.scan(advance, state, (gates, q, k, v))
+    steps = gates, q, k, v
+    return jax.lax.scan(advance, varying_like(state, steps), steps)
 
 
 def _all_at_once(

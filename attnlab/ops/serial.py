@@ -8,6 +8,8 @@ import jax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import PyTree
 
+from attnlab.ops.varying import varying_like
+
 
 def serial(function: Callable) -> Callable:
     """Makes a function that `jax.vmap` turns into a loop, also for its gradient.
@@ -33,4 +35,4 @@ def serial(function: Callable) -> Callable:
         lambda x, given: (forward(x, *given), (x, given)),
         lambda kept, change: (backward(kept[0], change, *kept[1]), None),
     )
-    return lambda x, *given: one(x, given)
+    return lambda x, *given: one(varying_like(x, given), given)

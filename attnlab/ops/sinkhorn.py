@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from attnlab.ops.softmax import masked_softmax
+from attnlab.ops.varying import varying_like
 
 
 def balance(
@@ -34,7 +35,7 @@ def balance(
         left = -_log_sum(scores + right[None, :], allowed, axis=1)
         return -_log_sum(scores + left[:, None], allowed, axis=0), None
 
-    right, _ = jax.lax.scan(again, jnp.zeros(scores.shape[1], scores.dtype), length=steps)
+    right, _ = jax.lax.scan(again, varying_like(jnp.zeros(scores.shape[1], scores.dtype), scores), length=steps)
     return masked_softmax(scores + right[None, :], allowed)
 
 

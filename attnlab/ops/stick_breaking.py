@@ -15,6 +15,7 @@ from attnlab.ops.chunks import chunk_size
 from attnlab.ops.later_sums import later_sums
 from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.split import split_chunks
+from attnlab.ops.varying import varying_like
 
 
 def weights(scores: Float[Array, "T S"], allowed: Bool[Array, "T S"]) -> Float[Array, "T S"]:
@@ -72,7 +73,7 @@ def by_blocks(
             return (mixed + matmul(share.astype(v.dtype), v), rest + left.sum(axis=1)), None
 
         empty = jnp.zeros((size, v.shape[1]), dtype), jnp.zeros(size, dtype)
-        return jax.lax.scan(keys, empty, columns, reverse=True)[0][0]
+        return jax.lax.scan(keys, varying_like(empty, (q, columns)), columns, reverse=True)[0][0]
 
     y = jax.lax.map(queries, (split_chunks(q, size), split_chunks(order, size, "edge")))
     return y.reshape(-1, v.shape[1])[:T]

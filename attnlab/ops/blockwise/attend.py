@@ -19,6 +19,7 @@ from attnlab.ops.mask import ArrayOrNumpy
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.split import pad_to_multiple
+from attnlab.ops.varying import varying_like
 
 # Pairs that one step aims to hold on a CPU: so many heads are taken together that they have about as many pairs.
 PANEL = 2**20
@@ -127,7 +128,8 @@ def _call(q, k, v, plan: Plan):
         lambda *args: ((out := ahead(*args)), (args, out)),
         lambda saved, changes: (*vmap_in_groups(behind, room)(*saved[0], *saved[1], *changes), None),
     )
-    return run(q, k, v, of("learned"), of("given"))
+    # The gradient of an argument must vary like the argument, and it varies like all of them together.
+    return run(*varying_like((q, k, v, of("learned")), of("given")), of("given"))
 
 
 def _hides(x) -> bool:

@@ -17,6 +17,7 @@ from attnlab.ops.learned_score import Scores
 from attnlab.ops.mask import ArrayOrNumpy, Full
 from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.tree import pytree, static
+from attnlab.ops.varying import varying_like
 
 # Scores within ±SAFE need no subtraction of the peak. Exponentials and their sums stay in range, and so do weighted
 # sums of n values with sizes between 1e-26 and 6e26/n.
@@ -123,7 +124,7 @@ def _forward(q, k, v, plan, peaks):
             return peak, total + share.sum(axis=1), mixed + matmul(share.astype(v.dtype), part(v, start, width))
 
         start = jnp.full(rows, -jnp.inf, dtype), jnp.zeros(rows, dtype), jnp.zeros((rows, v.shape[1]), dtype)
-        peak, total, mixed = plan.schedule.sweep(a, step, start)
+        peak, total, mixed = plan.schedule.sweep(a, step, varying_like(start, (q, k, v, plan)))
         some = total != 0
         total = jnp.where(some, total, 1)
         norm = jnp.log(total) + (jnp.where(some, peak, 0) if peaks else 0)
@@ -180,11 +181,11 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
             dlearned = [x + y.astype(x.dtype) for x, y in zip(dlearned, new, strict=True)]
             return dq + new_q.astype(dq.dtype), add(dk, new_k), add(dv, matmul(share.astype(v.dtype), dy)), dlearned
 
-        dq, *sums = plan.schedule.sweep(a, step, (zeros(q.T), *sums))
+        dq, *sums = plan.schedule.sweep(a, step, (varying_like(zeros(q.T), sums), *sums))
         # Without the barrier the compiler would fold the transpose into the products, and read along columns.
         return tuple(sums), jax.lax.optimization_barrier(dq).T
 
-    start = zeros(k), zeros(v), [zeros(x) for x in learned]
+    start = varying_like((zeros(k), zeros(v), [zeros(x) for x in learned]), (q, k, v, dy, plan))
     (dk, dv, dlearned), dq = plan.each(body, start, q, base, level, dy.astype(v.dtype))
     return jax.tree.map(lambda change, x: change.astype(x.dtype), (dq, dk, dv, dlearned), (q, k, v, learned))
 

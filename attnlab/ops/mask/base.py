@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Int
 
 from attnlab.documented import Documented
 from attnlab.ops.tree import pytree
+from attnlab.ops.varying import varying_like
 
 # A numpy array is known at trace time; a jax array may be traced.
 ArrayOrNumpy = Array | np.ndarray
@@ -106,7 +107,7 @@ class Mask(metaclass=Documented):
 
         # Pad the last block by repeating the last query: its keys are already counted, and the extra rows are cut off.
         queries = jnp.pad(i, (0, -i.size % BLOCK), mode="edge").reshape(-1, BLOCK)
-        columns, rows = jax.lax.scan(step, jnp.zeros(j.shape, bool), queries)
+        columns, rows = jax.lax.scan(step, varying_like(jnp.zeros(j.shape, bool), (self, queries, j)), queries)
         return rows.reshape(-1)[: i.size], columns
 
     def check_shape(self, T: int, S: int) -> None:
