@@ -102,7 +102,8 @@ class RecurrentDirection(nnx.Module):
             if keep is not None:
                 a, b = jnp.where(keep[:, None], a, 1), jnp.where(keep[:, None], b, 0)
             h = scan_linear(a, b, state[0], reverse)
-            return zero_where_padded(keep, h.astype(gates.dtype)), (h[0 if reverse else -1],)
+            last = h[0 if reverse else -1] if len(h) else state[0]
+            return zero_where_padded(keep, h.astype(gates.dtype)), (last,)
 
         def advance(state, inputs):
             gates, kept = inputs
@@ -186,7 +187,13 @@ class RecurrentLayer(nnx.Module):
 
         Returns:
             The outputs of the last layer, and the final state.
+
+        Raises:
+            ValueError: x has another width than the layer's inputs.
         """
+        # `gates` accepts fewer columns, because `partial_gates` may add the rest.
+        if x.shape[1] != (inputs := self.layers[0][0].w.shape[0]):
+            raise ValueError(f"x has width {x.shape[1]}, expected {inputs}")
         return self.run(self.gates(x, keep), keep, key, self.start(x.dtype) if start is None else start)
 
     def gates(self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None) -> tuple[Float[Array, "T G"], ...]:

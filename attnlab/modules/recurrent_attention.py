@@ -44,15 +44,17 @@ class RecurrentAttention(Observable):
         key: Key for the initial parameters.
         width: Size D of the states.
         encoder_size: Size M of the encoder's vectors.
-        heads: Number of heads; must divide `width`.
+        heads: Number of heads; must divide `width` and `encoder_size`.
         mechanism: The attention mechanism.
 
     Raises:
-        ValueError: `heads` does not divide `width`.
+        ValueError: `heads` does not divide `width` or `encoder_size`.
     """
 
     def __init__(self, key: PRNGKeyArray, width: int, encoder_size: int, heads: int, mechanism: Mechanism):
         check_heads(width, heads, heads)
+        if encoder_size % heads:
+            raise ValueError(f"{heads=} must divide {encoder_size=}, the width of the values that are split")
         self.heads, self.mechanism = heads, mechanism
         self.sizes = size, values = width // heads, encoder_size // heads
         plain = lambda name, inputs, outputs: Dense(fold_key(key, name), inputs, outputs, bias=False)

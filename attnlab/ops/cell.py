@@ -138,6 +138,8 @@ def scan_linear(
       h: the state before the first token, or after the last one if `reverse`.
       reverse: whether to run from the last token to the first.
     """
+    if len(b) == 0:
+        return b
     first = -1 if reverse else 0
     b = b.at[first].add(a[first] * h)
     return jax.lax.associative_scan(lambda x, y: (x[0] * y[0], y[0] * x[1] + y[1]), (a, b), reverse=reverse)[1]

@@ -114,6 +114,15 @@ def test_stepping_equals_the_scan_and_parts_of_an_input_add_up(cell):
     np.testing.assert_allclose(further[0], whole[0][3:], atol=1e-6)
 
 
+@cells
+def test_a_sequence_without_tokens_leaves_the_state_unchanged(cell):
+    x, module = jnp.asarray(vectors()), made(cell, bidirectional=True)
+    state = module(x, None)[1]
+    y, last = module(x[:0], None, start=state)
+    assert y.shape == (0, 2 * H)
+    jax.tree.map(np.testing.assert_array_equal, last, state)
+
+
 def test_dropout_is_between_layers_needs_a_key_and_is_drawn_for_all_steps_at_once():
     x, ones = jnp.asarray(vectors(6, H)), jnp.ones(6, bool)
     module = made("rnn", inputs=H, rate=0.5)
@@ -169,6 +178,8 @@ def test_invalid_arguments_are_refused_by_name():
         both.step(jnp.ones(3 * H), both.start(jnp.float32))
     with pytest.raises(ValueError, match="x has width 2 and starts at column 2, but the cell has 3 input columns"):
         single.partial_gates(jnp.ones((1, 2)), 2)
+    with pytest.raises(ValueError, match="x has width 2, expected 3"):
+        single(jnp.ones((6, 2)), None)
 
 
 WIDTH, MEMORY = 4, 8
@@ -262,3 +273,5 @@ def test_one_head_of_equal_width_scores_unprojected_states():
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match=r"model.heads=3 must divide model.width=4"):
         RecurrentAttention(jax.random.key(0), WIDTH, MEMORY, 3, Softmax())
+    with pytest.raises(ValueError, match=r"heads=2 must divide encoder_size=7, the width of the values"):
+        RecurrentAttention(jax.random.key(0), WIDTH, 7, 2, Softmax())
