@@ -25,9 +25,14 @@ class Upsample(nnx.Module):
         inputs: Number of input channels.
         outputs: Number of output channels.
         initialiser: Name of the initial distribution of the 3 × 3 weights in `INITIALISERS`.
+
+    Raises:
+        ValueError: The initialiser is unknown. A call raises it if x has another number of channels.
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, initialiser: str = "kaiming"):
+        if initialiser not in INITIALISERS:
+            raise ValueError(f"{initialiser=} must be one of {', '.join(INITIALISERS)}")
         drawn = INITIALISERS[initialiser](key, (TAPS - 1, TAPS - 1, inputs, outputs))
         for axis in (0, 1):
             drawn = sum(jnp.pad(drawn, [at if n == axis else (0, 0) for n in range(4)]) for at in ((0, 1), (1, 0)))
@@ -37,6 +42,8 @@ class Upsample(nnx.Module):
     def __call__(self, x: Float[Array, "H W C"]) -> Float[Array, "rows columns D"]:
         """Upsample one example. The result has the dtype of x."""
         height, width, channels = x.shape
+        if channels != (inputs := self.w.shape[2]):
+            raise ValueError(f"x has {channels} channels, expected {inputs}")
         taps = self.w[...].astype(x.dtype).transpose(2, 0, 1, 3)
         parts = x.reshape(-1, channels) @ taps.reshape(channels, -1)
         y = _joined(parts.reshape(height, width, TAPS, -1))  # [2H, W, 4·D]

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from attnlab.modules.upsample import Upsample
 from attnlab.ops.conv import conv_2d
@@ -48,3 +49,10 @@ def test_initially_it_is_a_convolution_of_repeated_pixels():
     np.testing.assert_allclose(doubled(up, x), expected, atol=1e-5)
     even = np.asarray(doubled(up, jnp.ones((4, 4, 2))))[1:-1, 1:-1]
     np.testing.assert_allclose(even, np.broadcast_to(even[:1, :1], even.shape), atol=1e-5)
+
+
+def test_another_number_of_channels_is_refused():
+    with pytest.raises(ValueError, match="x has 2 channels, expected 4"):
+        Upsample(jax.random.key(0), 4, 1)(jnp.ones((3, 3, 2)))
+    with pytest.raises(ValueError, match="initialiser='he' must be one of gaussian, xavier, kaiming"):
+        Upsample(jax.random.key(0), 4, 1, initialiser="he")
