@@ -39,10 +39,15 @@ def add_self_loops(links: Int[ArrayOrNumpy, "E 2"], N: int) -> EdgeIndex:
     otherwise count twice.
 
     Args:
-        links: Edges as (query, key).
+        links: Edges as (query, key). A node N or above is padding.
         N: Number of nodes.
+
+    Raises:
+        ValueError: A node is negative, and the edges are not traced.
     """
     module = jnp if isinstance(links, Tracer) else np
+    if module is np and links.size and links.min() < 0:
+        raise ValueError(f"expected nodes of at least 0 in links, got {links.min()}")
     loops = np.arange(N, dtype=np.int32)
     links = module.where((links[:, 0] == links[:, 1])[:, None], N, links)
     t, s = (module.concatenate([links[:, n], loops]) for n in (0, 1))
@@ -65,6 +70,13 @@ def dropout_entries(
         key: Key for dropout. None means no dropout.
     """
     return Sparse(dropout(x.values, rate, key), x.ends) if isinstance(x, Sparse) else dropout(x, rate, key)
+
+
+def _check_nodes(x: Float[Array, "N D"] | Sparse, ends: EdgeIndex) -> None:
+    """Raise ValueError unless x has one row per node: missing rows would count as zeros."""
+    rows = x.ends.T if isinstance(x, Sparse) else x.shape[0]
+    if rows != ends.S:
+        raise ValueError(f"x has {rows} rows, expected one for each of the {ends.S} nodes")
 
 
 class GraphConvolution(nnx.Module):
@@ -91,7 +103,11 @@ class GraphConvolution(nnx.Module):
             x: Features of the nodes, [N D] or `Sparse`.
             ends: Edges, self-loops included (`add_self_loops`).
             key: Key for dropout. None means no dropout.
+
+        Raises:
+            ValueError: x does not have one row per node.
         """
+        _check_nodes(x, ends)
         w = self.w[...]
         return edges.sum_values(
             edges.symmetric_normalization(ends, w.dtype), sparse_matmul(dropout_entries(x, self.rate, key), w), ends
@@ -136,6 +152,9 @@ class GraphAttention(nnx.Module):
 
         Returns:
             The heads of each node, concatenated [N heads·size].
+
+        Raises:
+            ValueError: x does not have one row per node.
         """
         inputs, inner = split_keys(key, 2)
         h = self._heads(dropout_entries(x, self.rate, inputs), ends)
@@ -147,6 +166,7 @@ class GraphAttention(nnx.Module):
         return self._along(self._heads(x, ends), ends)
 
     def _heads(self, x: Float[Array, "N D"] | Sparse, ends: EdgeIndex) -> Float[Array, "N H K"]:
+        _check_nodes(x, ends)
         return sparse_matmul(x, self.w[...]).reshape(ends.T, self.heads, -1)
 
     def _along(self, h: Float[Array, "N H K"], ends: EdgeIndex) -> Float[Array, "E H"]:

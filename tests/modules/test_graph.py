@@ -114,3 +114,22 @@ def test_convolution_is_the_product_of_matrices():
 def test_a_mechanism_that_cannot_weigh_edges_is_refused():
     with pytest.raises(ValueError, match=r"model.mechanism=Sigmoid.* cannot be restricted to the edges"):
         GraphAttention(jax.random.key(0), 5, 3, 2, Sigmoid(), 0.0)
+
+
+@pytest.mark.parametrize("rows", [3, 8])
+def test_features_of_another_number_of_nodes_are_refused(rows):
+    ends, entries = add_self_loops(LINKS, N), np.zeros(1, np.int32)
+    layers = GraphConvolution(jax.random.key(0), 5, 3, 0.0), GraphAttention(jax.random.key(0), 5, 3, 2, Softmax(), 0.0)
+    for layer in layers:
+        for x in (jnp.ones((rows, 5)), Sparse(jnp.ones(1), EdgeIndex(entries, entries, rows, 5))):
+            with pytest.raises(ValueError, match=f"x has {rows} rows, expected one for each of the 4 nodes"):
+                layer(x, ends)
+
+
+def test_negative_nodes_are_refused_and_nodes_beyond_the_last_are_padding():
+    with pytest.raises(ValueError, match="expected nodes of at least 0 in links, got -1"):
+        add_self_loops(np.concatenate([LINKS, [[0, -1]]]), N)
+    padded, layer = np.concatenate([LINKS, [[0, N], [N + 1, 0]]]), GraphConvolution(jax.random.key(0), 5, 3, 0.0)
+    outputs = [layer(jnp.asarray(X), add_self_loops(links, N)) for links in (LINKS, padded, LINKS[:0])]
+    np.testing.assert_array_equal(outputs[0], outputs[1])
+    np.testing.assert_allclose(outputs[2], X @ np.asarray(layer.w[...]), rtol=1e-5)
