@@ -55,8 +55,8 @@ class Attention(HeadProjections):
         norm_eps: The ε of the norms of heads.
 
     Raises:
-        ValueError: `heads` does not divide `width`, `key_heads` does not divide `heads`, `layer` does not fit them, or
-            an input has another width.
+        ValueError: `heads` does not divide `width`, `key_heads` does not divide `heads`, `layer` does not fit them or
+            the mechanism, or an input has another width.
         TypeError: `mechanism` is not a `Mechanism`.
         NotImplementedError: The mechanism does not support the position encoding. Raised by the calls.
     """

@@ -49,6 +49,9 @@ class HeadProjections(Observable):
         layer.check(width, heads, key_heads)
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"expected a Mechanism, for example MECHANISMS['softmax'], got {mechanism!r}")
+        # The role only matters for a convolution, which calls of any kind may have.
+        if reason := layer.refusal(mechanism, "decoder"):
+            raise ValueError(reason)
         self.width, self.mechanism, self.layer = width, mechanism, layer
         self.key_width, self.value_width = K, V = layer.widths(width, heads)
         # With value heads of their own, queries and keys are repeated: the mechanism has as many heads as values.
@@ -152,6 +155,8 @@ class HeadProjections(Observable):
         if self.residual is not None:
             if first is None:
                 raise ValueError("value_residual=True needs the values of the first layer, see `Attention.values`")
+            if first.shape != (shape := projected["v"].shape):
+                raise ValueError(f"first has shape {first.shape}, but the values of this layer have shape {shape}")
             own, other = self.residual[...].astype(first.dtype)
             projected = projected | {"v": own * projected["v"] + other * first}
         if self.convolution is not None:
@@ -216,11 +221,15 @@ class HeadProjections(Observable):
         Raises:
             NotImplementedError: The mechanism does not support the position encoding.
         """
-        if reason := position.refusal(self.mechanism):
-            raise NotImplementedError(f"{self.mechanism} does not support {position}: {reason}")
+        self._check_position(position)
         bias = jax.tree.map(lambda leaf: leaf.reshape(*self._head_axes, *leaf.shape[1:]), position.bias(self.heads))
         queries = {name: x for name, x in queries.items() if name != GATE}
         return queries, context, extras(self.mechanism, self.learned, self.key_heads), bias, state
+
+    def _check_position(self, position: PositionEncoding) -> None:
+        """Raise NotImplementedError if the mechanism does not support the position encoding."""
+        if reason := position.refusal(self.mechanism):
+            raise NotImplementedError(f"{self.mechanism} does not support {position}: {reason}")
 
     def _over_heads(self, head: Callable, axes: PyTree = None, out: PyTree = 0) -> Callable:
         """Lift `head(queries, context, fixed, bias, state) -> (y, known)` over key heads and their query heads.

@@ -126,6 +126,7 @@ class LatentAttention(Attention):
         (Σ a_j c_j) W_v also the values. Arguments and errors are those of `Attention.extend`.
         """
         self._fits("x", x)
+        self._check_position(position)
         mechanism = self.mechanism
         assert isinstance(mechanism, PatternSoftmax)  # ensured by `refusal`
         queries = self._queries_of(x)["q"]
@@ -158,6 +159,14 @@ class LatentAttention(Attention):
         # A token that does not fit into the cache cannot raise inside a trace. Its output becomes NaN instead.
         y = jnp.where((slot < cache.k.shape[0])[:, None, None], y, jnp.nan)
         return self._project(y, {}), AttentionState(new, None)
+
+    def _check_position(self, position: PositionEncoding) -> None:
+        """Raise NotImplementedError, also for vectors that are added to keys and values."""
+        super()._check_position(position)
+        if position.has_values:
+            raise NotImplementedError(
+                f"latent attention does not support {position}: decoding computes no keys or values to add vectors to"
+            )
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """Return the mechanism and the function that rotates the shared components of q and k."""

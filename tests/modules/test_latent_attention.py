@@ -123,6 +123,16 @@ def test_a_bias_of_positions_is_added_while_decoding_too():
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+def test_vectors_that_join_keys_and_values_are_refused_in_every_form():
+    # The widths agree in both forms, so that without the refusal decoding would return numbers, of another formula.
+    module = LatentAttention(jax.random.key(0), 16, H, Softmax(), Latent(4, None, 4, 4, 8))
+    x, at = jnp.ones((T, 16)), jnp.arange(T, dtype=jnp.int32)
+    shaw = Shaw().create(jax.random.key(1), 16, H)
+    for form in (module.causal, lambda x, _, shaw: module.extend(x, module.start(T, x.dtype), at, shaw)):
+        with pytest.raises(NotImplementedError, match=r"latent attention does not support Shaw\(clip=16\): decoding"):
+            form(x, None, shaw)
+
+
 def test_models_have_it_in_some_layers_and_for_other_sequences():
     mechanism = Pattern((MECHANISMS["gated-delta"], Softmax()))
     layers = Pattern((Latent(), LAYERS["default"]))

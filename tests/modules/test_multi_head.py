@@ -359,6 +359,15 @@ def test_norms_stand_where_they_are_asked_for(first, output, parallel):
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+def test_a_module_refuses_what_its_layer_and_mechanism_cannot_compute():
+    with pytest.raises(ValueError, match=r"^dropout=0.5 needs attention weights, which Retention.* does not compute$"):
+        Attention(jax.random.key(0), D, 2, MECHANISMS["retention"], layer=MultiHead(dropout=0.5))
+    module = Attention(jax.random.key(0), D, 2, Softmax(), layer=MultiHead(value_residual=True))
+    x = jnp.ones((T, D))
+    with pytest.raises(ValueError, match=r"first has shape \(7, 1\), but the values of this layer have shape \(7, 8\)"):
+        module.causal(x, first=module.values(x)[:, :1])
+
+
 @pytest.mark.slow
 def test_a_value_residual_reads_the_values_of_the_first_layer():
     """The gradient of λ₂ of the last layer flows to the values of the first layer, also through a scan."""
