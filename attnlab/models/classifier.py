@@ -116,7 +116,7 @@ class ClassifierNetwork(nnx.Module):
 
         Args:
             source: Symbols, vectors or an image.
-            keep: False marks padding. None means no padding.
+            keep: False marks padding. Positions count padding, so it belongs after the sequence. None means no padding.
             key: Key for dropout. None means no dropout.
 
         Returns:

@@ -84,7 +84,7 @@ class Decoder(OutputHead):
 
         Args:
             tokens: The target symbols.
-            keep: False marks padding. None means no padding.
+            keep: False marks padding. Positions count padding, so it belongs after the sequence. None means no padding.
             context: What the cross-attention reads, or None.
             keys: Two keys for dropout, or two Nones.
 

@@ -54,7 +54,7 @@ class Encoder(nnx.Module):
 
         Args:
             x: The sequence.
-            keep: False marks padding. None means no padding.
+            keep: False marks padding. Positions count padding, so it belongs after the sequence. None means no padding.
             key: Key for dropout. None means no dropout.
             first: An extra vector before the sequence, or None. No position is added to it, and the layers see it at
                 position −1. The positions of the sequence therefore stay the same.

@@ -46,7 +46,7 @@ class LanguageNetwork(Decoder):
 
         Args:
             tokens: Token ids.
-            keep: False marks padding. None means no padding.
+            keep: False marks padding. Positions count padding, so it belongs after the sequence. None means no padding.
             key: Key for dropout. None means no dropout.
 
         Returns:

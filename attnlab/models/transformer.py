@@ -91,8 +91,8 @@ class TransformerNetwork(Decoder):
         Args:
             source: Source ids.
             target: Target ids, for teacher forcing.
-            source_keep: False marks padding of the source.
-            target_keep: False marks padding of the target.
+            source_keep: False marks padding of the source. Positions count padding, so it belongs after the source.
+            target_keep: False marks padding of the target, likewise.
             key: Key for dropout. None means no dropout.
 
         Returns:
