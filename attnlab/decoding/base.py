@@ -58,7 +58,7 @@ class DecodeProblem(metaclass=Documented):
     begin: int
     """Symbol that comes before the first token. It is never chosen."""
     end: int
-    """Symbol that ends a sequence."""
+    """Symbol that ends a sequence. A negative number ends none."""
     length: int
     """Maximum number of tokens, including `end`."""
     pad: int = 0
@@ -89,7 +89,14 @@ class DecodeProblem(metaclass=Documented):
         Returns:
             The logits [V] in at least float32, and their log-probabilities [V] in float32. Both are −inf for excluded
             symbols.
+
+        Raises:
+            ValueError: if the logits have more than one axis, or `end` is not among the model's symbols.
         """
+        if logits.ndim != 1:
+            raise ValueError(f"expected logits [V] of one symbol from step, got shape {logits.shape}")
+        if isinstance(self.end, Integral) and int(self.end) >= len(logits):
+            raise ValueError(f"end={self.end!r} must be below {len(logits)}, the number of the model's symbols")
         # A sum of exponentials in half precision loses the small ones.
         logits = logits if jnp.finfo(logits.dtype).bits >= 32 else logits.astype(jnp.float32)
         logs = jax.nn.log_softmax(logits).astype(jnp.float32)

@@ -84,6 +84,18 @@ def test_an_impossible_problem_is_refused(asked, line):
         DecodeProblem(toy.step, toy.start(toy.drawn(0)), *asked)
 
 
+@pytest.mark.parametrize("way", DECODERS.values(), ids=str)
+def test_a_model_that_does_not_fit_the_problem_is_refused(way):
+    state, key = toy.start(toy.drawn(0)), jax.random.key(0)
+    rows = lambda state, token: (toy.step(state, token)[0][None], state)
+    with pytest.raises(ValueError, match=r"expected logits \[V\] of one symbol from step, got shape \(1, 5\)"):
+        way.search(DecodeProblem(rows, state, toy.BEGIN, toy.END, 5), key)
+    with pytest.raises(ValueError, match="end=5 must be below 5, the number of the model's symbols"):
+        way.search(DecodeProblem(toy.step, state, toy.BEGIN, 5, 5), key)
+    tokens, _ = way.search(DecodeProblem(toy.step, state, toy.BEGIN, -1, 4), key)
+    assert not np.isin(tokens, [toy.BEGIN, toy.PAD]).any()
+
+
 @pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=str)
 def test_search_scores_equal_teacher_forced_scores(mechanism):
     length, sources = 6, jnp.array([[3, 4, 5, 6, 0, 0], [7, 3, 0, 0, 0, 0], [5, 9, 8, 8, 4, 3]], jnp.int32)
