@@ -20,7 +20,8 @@ INITIALISERS: dict[str, Callable] = {
 """Initial distributions of weights, by name.
 
 "gaussian" is normal with standard deviation 0.02 for all sizes (Devlin et al. 2019). "xavier" is uniform with variance
-2/(in + out) (Glorot and Bengio 2010). "kaiming" is normal with variance 2/in (He et al. 2015).
+2/(in + out) (Glorot and Bengio 2010). "kaiming" is normal, truncated at about 2.3 standard deviations, with variance
+2/in (He et al. 2015).
 """
 
 

@@ -134,6 +134,13 @@ def test_features_are_rotated_in_part_and_the_others_pass():
     np.testing.assert_allclose(mechanism.causal(q, k, v), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(("fraction", "width"), [(0.25, 10), (0.05, 10), (0.3, 10), (1.0, 3)])
+def test_a_share_of_components_that_is_no_even_number_is_refused(fraction, width):
+    q, i = jnp.ones((3, width)), jnp.arange(3, dtype=jnp.int32)
+    with pytest.raises(ValueError, match=f"^fraction={fraction} of {width} components is not an even number$"):
+        Rotary(fraction=fraction).rotate(q, q, i, i)
+
+
 def test_features_too_few_for_their_share_are_refused():
     x = jnp.ones((3, 4))
     with pytest.raises(ValueError, match=r"rotates features in groups of 8, but .* has 4$"):

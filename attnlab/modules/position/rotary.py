@@ -57,7 +57,9 @@ class Rotary(Position):
         return 0 if self.scaling is not None and self.scaling.multiplier != 1 else self._group
 
     def rotate(self, q, k, i, j):
-        """Return q and k rotated by their positions."""
+        """Return q and k rotated by their positions. Raise ValueError if their share is not an even number."""
+        if q.shape[1] % self._group:
+            raise ValueError(f"fraction={self.fraction} of {q.shape[1]} components is not an even number")
         size, halves = round(q.shape[1] * self._share), self.pairs == "halves"
         turned = lambda x, at: rotary(x, at, self.base, halves, size, self.scaling)
         return turned(q, i), turned(k, j)
