@@ -160,7 +160,8 @@ def _prepared(
         serialize.write(experiment)  # refuses what could not be read back, before data are loaded or steps measured
     home = Path(out) / check_folder_name(study.name or "study")
     if quick and not _begun(home):
-        study = replace(study, part_of=None)  # no real run relies on the other variants
+        # No real run relies on the other variants, and a preview is not compared with what is expected of them.
+        study = replace(study, part_of=None, published={}, bands={})
     problems: dict[Task, TaskData] = {}
     # Times of variants that this run leaves out must stay, so measure anew only if all variants take part.
     all_of_them = (study.part_of or study).variants().keys() <= study.variants().keys()

@@ -94,6 +94,9 @@ class Net:
         if self.width % self.heads:
             raise ValueError(f"model.heads={self.heads} must divide model.width={self.width}")
 
+    def create(self, key, shape):
+        """Creates nothing."""
+
 
 @dataclass(frozen=True)
 class Copy:
@@ -102,6 +105,9 @@ class Copy:
     languages: tuple[str, ...] = ("en", "de")
     train: str = ""
 
+    def load(self):
+        """Loads nothing."""
+
 
 @dataclass(frozen=True)
 class Sort:
@@ -109,6 +115,9 @@ class Sort:
 
     length: int = 10
     limit: int | str = 3
+
+    def load(self):
+        """Loads nothing."""
 
 
 @dataclass(frozen=True)

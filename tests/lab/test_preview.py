@@ -48,6 +48,9 @@ def test_a_preview_is_announced_as_not_meaningful(tmp_path, untrained, capsys):
     run(study, tmp_path, quick=True, progress=Plain(sys.stderr))
     first, *_ = capsys.readouterr().err.splitlines()
     assert first == "this is a preview of a few steps and of 4 of the 5 variants; its numbers are not meaningful"
+    expecting = replace(study, name="expecting", published={"c": 0.5, "e": 0.5}, bands={"e": (0.4, None)})
+    run(expecting, tmp_path, quick=True, progress=Plain(sys.stderr))
+    assert capsys.readouterr().err.splitlines()[0] == first
 
 
 def test_a_preview_reduces_the_seeds():

@@ -45,7 +45,8 @@ class Experiment(metaclass=Documented):
     Raises:
         ValueError: if a field anywhere in the tree holds a value that its annotation does not allow. Also if an
             integer is not below 2³² in size, or a float is not finite in float32, because jax cannot hold these. Also
-            if `task` and `model` are swapped. The message names the field.
+            if `task` is not a task or `model` is not a model, for example a name or a class. Also if they are swapped.
+            The message names the field.
     """
 
     task: Task
@@ -62,6 +63,10 @@ class Experiment(metaclass=Documented):
         if isinstance(self.model, TaskConfig) and not right:
             kinds = f"task={type(self.task).__name__}(…), model={type(self.model).__name__}(…)"
             raise ValueError(f"task and model are swapped: {kinds}")
+        for name, value, kind in (("task", self.task, TaskConfig), ("model", self.model, ModelConfig)):
+            # A class has the methods of its instances, too.
+            if isinstance(value, type) or not isinstance(value, kind):
+                raise ValueError(f"{name}={value!r} must be a {name}, for example one of attnlab.{name.upper()}S")
         _check(self, ())
 
 

@@ -10,7 +10,7 @@ from types import CodeType, ModuleType
 
 from attnlab import registry
 from attnlab.data.io.files import DataError
-from attnlab.lab.study.experiment import Experiment, ModelConfig, TaskConfig
+from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.sibling_imports import find_neighbours, use_neighbours
 from attnlab.lab.study.study import Study
 from attnlab.storage.json_file import FolderError
@@ -32,7 +32,6 @@ def load_study(path: str | Path) -> Study:
 
     Raises:
         ValueError: in one line with file and line number, if the file does not exist, fails, or defines no study.
-            Also if `published` or `bands` name no variant.
     """
     path = Path(path)
     if (content := _content(path)) is None:
@@ -44,7 +43,6 @@ def load_study(path: str | Path) -> Study:
     if not isinstance(study, Study):
         found = "no `study` is defined" if study is None else f"`study` is of type {type(study).__name__}"
         raise ValueError(f"{path}: {found}; expected study = Study(Experiment(…), over(…))")
-    _check(path, study)
     return replace(study, name=study.name or path.stem)
 
 
@@ -66,21 +64,6 @@ def load_code(path: str | Path) -> ModuleType:
     if (content := _content(path)) is None:
         raise ValueError(f"{path}: no such Python file")
     return _run(path, content)
-
-
-def _check(path: Path, study: Study) -> None:
-    """Raise ValueError for a task or model of the wrong kind, or for `published` or `bands` of an unknown variant."""
-    variants = study.variants()
-    for experiment in variants.values():
-        for field, value, kind in (("task", experiment.task, TaskConfig), ("model", experiment.model, ModelConfig)):
-            if isinstance(value, type) or not isinstance(value, kind):
-                raise ValueError(
-                    f"{path}: {field}={value!r} must be a {field}, for example one of attnlab.{field.upper()}S"
-                )
-    for field in ("published", "bands"):
-        for name in getattr(study, field):
-            if name not in variants:
-                raise ValueError(registry.unknown(f"{path}: {field}: no variant {name!r}", name, variants))
 
 
 def experiments(folder: Path = Path("experiments")) -> dict[str, str]:

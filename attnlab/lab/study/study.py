@@ -31,8 +31,8 @@ class Study(metaclass=Documented):
     Raises:
         ValueError: if a variant names a field that does not exist or a value that its config refuses. Also if two
             variants are the same experiment under two names. Also if `budget` is not "steps" and a variant sets
-            `train.steps` itself. Also if `against` names no variant, or one that does not come earlier. Also if a
-            field of the study has a value of the wrong kind.
+            `train.steps` itself. Also if `against` names no variant, or one that does not come earlier. Also if
+            `published` or `bands` name no variant. Also if a field of the study has a value of the wrong kind.
     """
 
     base: Experiment
@@ -101,6 +101,7 @@ class Study(metaclass=Documented):
         check_twins(self.variants(), "vary: ")
         self._check_steps()
         self._check_against()
+        self._check_expected()
         # Only checks that the fields of the preview can be set. Variants may become identical in a preview.
         if self.quick is not None and not self.given:
             self.variants(quick=True)
@@ -168,6 +169,14 @@ class Study(metaclass=Documented):
         for variant, band in self.bands.items():
             if not is_band(band):
                 raise ValueError(f"bands: {variant}={band!r} must be (least, most), and one of them may be None")
+
+    def _check_expected(self) -> None:
+        """Raise ValueError if `published` or `bands` name an unknown variant. A part of a study keeps all entries."""
+        names = list(self.vary.variants) if self.vary else ["base"]
+        for expected in () if self.part_of else ("published", "bands"):
+            for name in getattr(self, expected):
+                if name not in names:
+                    raise ValueError(unknown(f"{expected}: no variant {name!r}", name, names))
 
     def _check_against(self) -> None:
         """Raise ValueError if `against` names an unknown variant, or one that does not come earlier."""

@@ -50,6 +50,8 @@ def test_values_of_every_field_type(toy):
         size: Any = 3
         later: Unresolved = 0.5  # noqa: F821 (that it cannot be resolved is the case)
 
+        def create(self, key, shape): ...
+
     study = Study(replace(toy.base, model=Loose()))
     assert apply(study, ["model.size=4", "model.later=1"]).base.model == Loose(4, 1.0)
     with pytest.raises(ValueError, match=r"^model.size='x' must be a whole number$"):

@@ -94,6 +94,28 @@ def test_a_study_checks_the_kind_of_every_field(toy, field, value, words):
         Study(toy.base, **{field: value})
 
 
+@pytest.mark.parametrize("field", ["published", "bands"])
+def test_expected_values_name_a_variant(toy, field):
+    value = 0.5 if field == "published" else (0.4, None)
+    with pytest.raises(ValueError, match=rf"^{field}: no variant 'lineer'; nearest: 'linear'; known: softmax, linear$"):
+        replace(toy.study, **{field: {"lineer": value}})
+    with pytest.raises(ValueError, match=rf"^{field}: no variant 'linear'; known: base$"):
+        Study(toy.base, **{field: {"linear": value}})
+    # A part of the study keeps the entries of the other variants.
+    whole = replace(toy.study, **{field: {"linear": value}})
+    assert getattr(apply(whole, ["variant=softmax"]), field) == {"linear": value}
+
+
+@pytest.mark.parametrize("field", ["task", "model"])
+@pytest.mark.parametrize("value", [None, "net", 3, "the class"])
+def test_an_experiment_has_a_task_and_a_model(toy, field, value):
+    parts = {"task": toy.Copy(), "model": toy.Net()}
+    wrong = type(parts[field]) if value == "the class" else value
+    words = f"{field}={wrong!r} must be a {field}, for example one of attnlab.{field.upper()}S"
+    with pytest.raises(ValueError, match="^" + re.escape(words) + "$"):
+        Experiment(**parts | {field: wrong})
+
+
 def test_an_experiment_trains_by_default(toy):
     assert Experiment(toy.Copy(), toy.Net()).train.steps > 0
 
