@@ -39,7 +39,8 @@ import numpy as np
 from attnlab import MECHANISMS
 from attnlab.mechanisms import Linear, Softmax, causal, weights
 
-q, k, v = (jax.random.normal(jax.random.key(n), (64, 8)) for n in range(3))
+T, K = 64, 8  # tokens, and the width of queries, keys and values
+q, k, v = (jax.random.normal(jax.random.key(n), (T, K)) for n in range(3))
 
 # %% [markdown]
 # ## The same result in three ways
@@ -61,7 +62,7 @@ def step(memory, token):
     return (S, z), phi(q) @ S / (phi(q) @ z)
 
 
-_, by_loop = jax.lax.scan(step, (jnp.zeros((8, 8)), jnp.zeros(8)), (q, k, v))
+_, by_loop = jax.lax.scan(step, (jnp.zeros((K, K)), jnp.zeros(K)), (q, k, v))
 by_library = causal(Linear(), q, k, v)
 print("largest difference:", float(abs(by_pairs - by_loop).max()), float(abs(by_pairs - by_library).max()))
 assert np.allclose(by_pairs, by_loop, atol=1e-5)
@@ -76,9 +77,9 @@ assert np.allclose(by_pairs, by_library, atol=1e-5)
 # %%
 for name, mechanism in {"softmax": Softmax(), "linear": Linear()}.items():
     values = np.linalg.svd(np.asarray(weights(mechanism, q, k), np.float64), compute_uv=False)
-    print(f"{name:8} rank {int((values > 1e-6 * values[0]).sum()):3} of 64")
+    print(f"{name:8} rank {int((values > 1e-6 * values[0]).sum()):3} of {T}")
     plt.semilogy(values / values[0], label=name)
-plt.axvline(8, color="grey", linestyle=":")
+plt.axvline(K, color="grey", linestyle=":")
 plt.gca().set(xlabel="n", ylabel="singular value / largest", title="dotted: the number of features", ylim=(1e-9, 2))
 plt.legend()
 plt.show()
@@ -86,13 +87,14 @@ plt.show()
 # %% [markdown]
 # ## State
 #
-# To generate the next token, softmax needs all keys and values, and linear attention needs one matrix.
+# To generate the next token, softmax needs all keys and values, and linear attention needs one matrix. The lines of the
+# other three mechanisms lie on each other, because each of them stores a matrix of the same size.
 
 # %%
 lengths = np.array([16, 64, 256, 1024, 4096])
 for name in ("softmax", "linear", "gated-linear", "delta"):
-    state = lambda T, name=name: jax.tree.leaves(jax.eval_shape(lambda: MECHANISMS[name].start(T, 64, 64)))
-    bytes = [sum(x.size * x.dtype.itemsize for x in state(int(T))) for T in lengths]
+    state = lambda length, name=name: jax.tree.leaves(jax.eval_shape(lambda: MECHANISMS[name].start(length, 64, 64)))
+    bytes = [sum(x.size * x.dtype.itemsize for x in state(int(length))) for length in lengths]
     plt.loglog(lengths, bytes, marker="o", label=name)
 plt.gca().set(xlabel="tokens", ylabel="bytes per head", title="decoding state, keys and values 64 wide")
 plt.legend()
@@ -101,11 +103,12 @@ plt.show()
 # %% [markdown]
 # ## Cost
 #
-# The library counts the operations of a causal pass. The lines cross where there are about as many tokens as features.
+# The library counts the operations of a causal pass, with keys and values 64 wide. The lines cross where there are
+# about as many tokens as features.
 
 # %%
 for name in ("softmax", "linear"):
-    flops = [MECHANISMS[name].cost(int(T), int(T), 64, 64).flops for T in lengths]
+    flops = [MECHANISMS[name].cost(int(length), int(length), 64, 64).flops for length in lengths]
     plt.loglog(lengths, flops, marker="o", label=name)
 plt.gca().set(xlabel="tokens", ylabel="operations per head")
 plt.legend()

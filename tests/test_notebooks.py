@@ -88,6 +88,46 @@ def test_a_notebook_runs_and_draws_its_figures(name):
     assert kinds & {"image/png", "text/html"}
 
 
+def test_the_recurrence_follows_the_sizes_that_a_reader_sets(capsys, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.setattr(plt, "show", plt.close)
+    cells = [cell.source for cell in built("one_recurrence").cells if cell.cell_type == "code"]
+    scope = {}
+    for cell in cells[1:4]:
+        exec(cell.replace("T, K = 64, 8", "T, K = 20, 4"), scope)
+    assert scope["q"].shape == (20, 4)
+    assert "softmax  rank  20 of 20\nlinear   rank   4 of 20\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("margin", [0.02, 0.2])
+def test_the_verdict_by_hand_is_that_of_the_study(capsys, tmp_path, margin):
+    from types import SimpleNamespace
+
+    from attnlab.lab import RunFolder
+    from attnlab.lab.results.comparison import comparison
+    from tests.lab.made import outcome
+
+    # The reader compares other mechanisms, and all differences are equal.
+    values = {"delta": [0.5, 0.5, 0.5], "ssd": [0.6, 0.6, 0.6]}
+    for name, numbers in values.items():
+        result = {"seeds": [0, 1, 2], "examples": 100, "metrics": {"accuracy": {"values": numbers}}}
+        RunFolder(tmp_path / name).path.mkdir()
+        RunFolder(tmp_path / name).write("result", result | {"metric": "accuracy", "higher": True, "diverged": []})
+    by_hand = next(cell.source for cell in built("reading_a_study").cells if "compare(" in cell.source)
+    scope = {
+        "study": SimpleNamespace(variants=lambda: {"delta": None, "ssd": None}, margin=margin),
+        "results": SimpleNamespace(folder=tmp_path),
+    }
+    exec(by_hand, scope)
+    found = [
+        outcome(name, numbers, "accuracy", order=n, margin=margin, examples=100)
+        for n, (name, numbers) in enumerate(values.items())
+    ]
+    assert scope["found"] == comparison(found).verdicts["ssd"]
+    assert f"ssd is {'better' if margin == 0.02 else 'same'}: +0.100" in capsys.readouterr().out
+
+
 def test_a_cell_is_text_or_code():
     made = build["notebook"]("# %% [markdown]\n# # Title\n#\n# text\n\n# %%\nx = 1\n\n# %%\n# a comment\n")
     assert [(cell.cell_type, cell.source) for cell in made.cells] == [
