@@ -29,7 +29,8 @@ def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool =
         (low, high), in the units of the values.
 
     Raises:
-        ValueError: for fewer than two values, a value that is not finite, a level outside (0, 1), or `tried` below 1.
+        ValueError: for fewer than two values, a value that is not a finite number, a level outside (0, 1), or a `tried`
+            that is not an integer of at least 1.
 
     Student 1908, "The probable error of a mean".
 
@@ -38,6 +39,7 @@ def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool =
     (-0.4841, 4.4841)
     """
     array = checked(values)
+    check_tried(tried)
     return t_interval(array.size, mean(array), spread(array), level, *(tried, 1) if higher else (1, tried))
 
 

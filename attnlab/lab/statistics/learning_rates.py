@@ -56,11 +56,13 @@ def choose(scores: Scores, higher: bool = True, losses: Scores | None = None) ->
         The chosen rate and the contenders.
 
     Raises:
-        ValueError: if there is no seed or no rate, or rows differ in length.
+        ValueError: if there is no seed or no rate, or rows differ in length. Also if `losses` has another shape.
 
     >>> choose([[0.90, 0.50, 0.88], [0.91, 0.52, 0.93], [0.92, 0.51, 0.91]])
     Choice(best=0, contenders=(0, 2))
     """
+    if losses is not None and [*map(len, losses)] != [*map(len, scores)]:
+        raise ValueError("losses must be a table [seeds, rates] of the same shape as scores")
     table, sizes, means = _ranked(scores, higher)
     best, *others = _equals(sizes, means)
     if others and losses is not None:

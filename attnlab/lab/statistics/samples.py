@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 
 import numpy as np
 
@@ -19,10 +20,16 @@ def checked(values: Values, least: int = 2) -> np.ndarray:
     """Return the values as float64 [n].
 
     Raises:
-        ValueError: if there are fewer than `least` values, one is not finite, or their range overflows a double.
+        ValueError: if the values are no list of numbers, or fewer than `least`. Also if one is not finite, or their
+            range overflows a double.
     """
-    array = np.asarray(values, np.float64)
-    if array.ndim != 1 or array.size < least:
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        array = np.array(math.nan)
+    if array.ndim != 1:
+        raise ValueError(f"values={short(values)} must be a list with one number for each seed")
+    if array.size < least:
         needed = "two seeds, because one has no interval" if least > 1 else "one seed"
         raise ValueError(f"values={short(values)} must contain at least {needed}")
     if not np.isfinite(array).all():
@@ -137,9 +144,10 @@ def check_level(level: float) -> None:
 
 
 def check_tried(*tried: int) -> None:
-    """Raise ValueError if a number of learning rates that were tried is below 1."""
-    if any(n < 1 for n in tried):
-        raise ValueError(f"tried={tried} must be at least 1, because the chosen learning rate counts")
+    """Raise ValueError if a number of learning rates that were tried is not an integer of at least 1."""
+    if any(not isinstance(n, Integral) or n < 1 for n in tried):
+        found = tried[0] if len(tried) == 1 else tried
+        raise ValueError(f"tried={found} must be a whole number of at least 1, because the chosen learning rate counts")
 
 
 def short(values: object) -> str:

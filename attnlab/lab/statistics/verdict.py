@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -183,7 +184,7 @@ class Case:
     """The data of one comparison of a with b.
 
     Raises:
-        ValueError: if an entry of `tried` is below 1.
+        ValueError: if `tried` is not a pair of integers of at least 1.
     """
 
     pairs: np.ndarray
@@ -198,6 +199,8 @@ class Case:
     """`samples.bimodal_gap` of the study's other variants: the distance of two clusters of seeds, or 0 for one."""
 
     def __post_init__(self):
+        if not isinstance(self.tried, Sequence) or len(self.tried) != 2:
+            raise ValueError(f"tried={self.tried!r} must be a pair, the number of learning rates of a and that of b")
         check_tried(*self.tried)
 
     @cached_property

@@ -62,7 +62,7 @@ class Scored:
         return max((sum(row.expected is not None for row in rows) for rows in self.rows.values()), default=0)
 
 
-def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str | None = None) -> list[Scored]:
+def score(run: str | Path, files: Sequence[str | Path], step: Step = None, empty: str | None = None) -> list[Scored]:
     """Score a trained run on files of the kind that its task reads, for every seed of its chosen learning rate.
 
     On the run's own test file the metrics equal those of `result.json`. The task's data are loaded, because the model's
@@ -78,11 +78,14 @@ def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str |
         One `Scored` for each file.
 
     Raises:
+        TypeError: `files` is a single file.
         ValueError: `empty` is given and the task's files have no two sides.
         DataError: A line is no valid input for the model. The message names the file and the line.
         NotImplementedError: The task reads no files.
         FolderError, CheckpointError: As in `load`.
     """
+    if isinstance(files, str | Path):
+        raise TypeError(f"files must be a list of files, got {str(files)!r}; pass [{str(files)!r}]")
     found = restored(run, step)
     early = unfinished(run, found, found.step) if step is None else []
     task = _reading(found.experiment.task, empty)

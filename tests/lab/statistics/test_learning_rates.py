@@ -101,7 +101,22 @@ def test_equivalence_accounts_for_tried_rates():
     assert compare(differences, np.zeros(5), 0.012, tried=(9, 9)).p_same == pytest.approx(9 * plain.p_same)
 
 
-@pytest.mark.parametrize("call", [lambda: interval([1, 2], tried=0), lambda: compare([1, 2], [1, 2], 1, tried=(1, 0))])
-def test_the_number_of_tried_rates_is_at_least_one(call):
-    with pytest.raises(ValueError, match="tried"):
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: interval([1, 2], tried=0), "tried=0 must be a whole number of at least 1"),
+        (lambda: interval([1, 2], tried=1.5), "tried=1.5 must be a whole number of at least 1"),
+        (lambda: compare([1, 2], [1, 2], 1, tried=(1, 0)), r"tried=\(1, 0\) must be a whole number of at least 1"),
+        (lambda: compare([1, 2], [1, 2], 1, tried=3), "tried=3 must be a pair"),
+        (lambda: compare([1, 2], [1, 2], 1, tried=(1, 2, 3)), r"tried=\(1, 2, 3\) must be a pair"),
+    ],
+)
+def test_the_number_of_tried_rates_is_at_least_one(call, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
         call()
+
+
+@pytest.mark.parametrize("losses", [[[2.0, 1.0]], [[2.0], [1.0]], [[2.0, 1.0], [1.0]]])
+def test_losses_have_the_shape_of_the_scores(losses):
+    with pytest.raises(ValueError, match=r"^losses must be a table .* of the same shape as scores$"):
+        choose([[0.5, 0.5], [0.5, 0.5]], losses=losses)

@@ -72,6 +72,13 @@ def test_no_interval_from_one_seed_or_nonfinite_values(bad):
         interval(bad)
 
 
+@pytest.mark.parametrize("bad", [{0: 1.0, 1: 2.0}, {1.0, 2.0}, ["a", "b"], [[1, 2], [3, 4]], 3.0, None, [1j, 2.0]])
+def test_values_are_a_list_of_numbers(bad):
+    for call in (lambda: interval(bad), lambda: summary(bad)):
+        with pytest.raises(ValueError, match=r"^values=.* must be a list with one number for each seed$"):
+            call()
+
+
 @pytest.mark.parametrize("level", [0, 1, -0.1, 95, math.nan])
 def test_levels_lie_between_0_and_1(level):
     with pytest.raises(ValueError, match="level"):

@@ -67,6 +67,13 @@ def test_lines_with_one_empty_side_are_skipped_with_a_note(kind, content, half, 
     assert "argument --empty: invalid choice: 'cut' (choose from " in capsys.readouterr().err
 
 
+def test_a_single_file_is_refused(trained, tmp_path):
+    folder, _ = trained("pairs")
+    for file in (tmp_path / "x.tsv", str(tmp_path / "x.tsv")):
+        with pytest.raises(TypeError, match=r"^files must be a list of files, got '.*x\.tsv'; pass \['.*x\.tsv'\]$"):
+            score(folder, file)
+
+
 def test_a_file_without_sides_has_no_empty_ones(trained, capsys):
     folder, file = trained("text")
     assert main(["score", str(folder), file, "--empty", "skip", "--out", "-"]) == 2
