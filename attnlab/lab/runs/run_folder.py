@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.documented import Documented
+from attnlab.registry import unknown
 from attnlab.storage import json_file, json_lines
 from attnlab.storage.checksum import checksum
 from attnlab.storage.json_file import Fields, FolderError, write_whole
@@ -68,7 +69,9 @@ class RunFolder(metaclass=Documented):
 
         Raises:
             FolderError: if the file is damaged or belongs to another run, or the folder has another format.
+            KeyError: if `name` is not in `FILES`.
         """
+        _check_name(name)
         path = self.file(name)
         found = json_file.content(path)
         if found is None:
@@ -90,8 +93,7 @@ class RunFolder(metaclass=Documented):
         Raises:
             KeyError: if `name` is not in `FILES`.
         """
-        if name not in FILES:
-            raise KeyError(name)
+        _check_name(name)
         if name == "experiment":
             value = value | {"format": FORMAT}
         # Maps and pictures hold many numbers, so they are written without indentation.
@@ -124,6 +126,13 @@ class RunFolder(metaclass=Documented):
         """Return what the checksum of a file includes: its name, and the run that `experiment.json` describes."""
         run = b"" if name == "experiment" else checksum(json_file.content(self.file("experiment")) or b"")
         return name.encode() + run
+
+
+def _check_name(name: str) -> None:
+    """Raise KeyError if a run folder has no JSON file of that name."""
+    if name not in FILES:
+        hint = "; metrics() reads metrics.jsonl" if name == "metrics" else ""
+        raise KeyError(unknown(f"{name!r} is no JSON file of a run", name, FILES) + hint)
 
 
 def _check_format(found: object, path: Path) -> None:

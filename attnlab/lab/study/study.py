@@ -11,7 +11,7 @@ from attnlab.console.format import is_band
 from attnlab.documented import Documented
 from attnlab.lab.study.experiment import Experiment
 from attnlab.lab.study.values import annotations, fits, wanted
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study.variation import EXAMPLE, Variation
 from attnlab.registry import field_names, no_field, unknown
 from attnlab.training.config import Train
 
@@ -149,7 +149,9 @@ class Study(metaclass=Documented):
     def _check_kinds(self) -> None:
         """Raise ValueError for a field of the wrong kind, because Python's own TypeError would not name the field."""
         kinds = annotations(Study)
-        for name in ("vary", "question", "name", "margin"):
+        if not fits(self.vary, kinds["vary"]):
+            raise ValueError(f"vary={self.vary!r} must be a Variation, for example {EXAMPLE}, or none")
+        for name in ("question", "name", "margin"):
             if not fits(value := getattr(self, name), kinds[name]):
                 raise ValueError(f"{name}={value!r} must be {wanted(kinds[name])}")
         for name, holds in (

@@ -9,6 +9,8 @@ from attnlab.data.names import composed
 from attnlab.documented import Documented
 from attnlab.lab.study.names import STUDY_FILES, check_folder_name
 
+EXAMPLE = 'over("model.width", small=32, large=64)'  # in messages
+
 
 @dataclass(frozen=True)
 class Variation(metaclass=Documented):
@@ -75,8 +77,8 @@ def product(*variations: Variation) -> Variation:
         ValueError: if two variations set the same field, because the later would undo the earlier. Also if two
             combinations get the same name.
     """
-    rows: list[tuple[str, dict[str, object]]] = [("", {})]
     _apart(variations)
+    rows: list[tuple[str, dict[str, object]]] = [("", {})] if variations else []
     for variation in variations:
         rows = [
             (f"{first}-{second}" if first else second, {**some, **more})
@@ -126,11 +128,20 @@ def chain(*variations: Variation) -> Variation:
     Raises:
         ValueError: if two of them have a variant of the same name.
     """
+    _check_kinds(variations)
     return _named([pair for variation in variations for pair in variation.variants.items()])
 
 
+def _check_kinds(variations: tuple[Variation, ...]) -> None:
+    """Raise ValueError if a value is not a Variation."""
+    for value in variations:
+        if not isinstance(value, Variation):
+            raise ValueError(f"vary: expected a Variation, for example {EXAMPLE}, not {value!r}")
+
+
 def _apart(variations: tuple[Variation, ...]) -> None:
-    """Raise ValueError if two variations set the same field."""
+    """Raise ValueError if a value is not a Variation, or two variations set the same field."""
+    _check_kinds(variations)
     before: set[str] = set()
     for variation in variations:
         if twice := [path for path in variation.fields() if path in before]:

@@ -185,10 +185,15 @@ def test_values_of_a_row_must_be_numbers(folder):
         folder.metrics()
 
 
-def test_only_known_files_are_written(folder):
+def test_only_known_files_are_written_and_read(folder):
     with pytest.raises(KeyError):
         folder.write("../result", RESULT)
     assert set(FILES) == {"experiment", "vocabulary", "environment", "result", "maps", "pictures"}
+    for call in (lambda: folder.write("reslt", {}), lambda: folder.read("reslt")):
+        with pytest.raises(KeyError, match="'reslt' is no JSON file of a run; nearest: 'result'; known: experiment, "):
+            call()
+    with pytest.raises(KeyError, match=r"metrics\(\) reads metrics\.jsonl"):
+        folder.read("metrics")
 
 
 def test_a_crash_while_writing_leaves_the_old_file(folder, monkeypatch):

@@ -79,7 +79,7 @@ def test_invalid_experiments_are_refused_at_creation(toy):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("vary", {"a": 1}, "vary={'a': 1} must be a Variation"),
+        ("vary", {"a": 1}, "vary={'a': 1} must be a Variation, for example over("),
         ("question", 3, "question=3 must be text"),
         ("name", 3, "name=3 must be text"),
         ("margin", "0.1", "margin='0.1' must be a number, or none"),

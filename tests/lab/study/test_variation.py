@@ -15,6 +15,15 @@ def test_a_product_combines_every_variation_with_every_other(toy):
         product(heads, width, over("model.heads", one=1))
     with pytest.raises(ValueError, match="at least one variant"):
         product(heads, Variation({}))
+    with pytest.raises(ValueError, match=r"^vary: expected at least one variant, got none$"):
+        product()
+
+
+@pytest.mark.parametrize("combine", [product, zipped, chain, lambda a, b: a | b])
+@pytest.mark.parametrize("other", [{"large": {"model.width": 64}}, "model.width", None])
+def test_only_variations_are_combined(combine, other):
+    with pytest.raises(ValueError, match=r"^vary: expected a Variation, for example over\(.*\), not "):
+        combine(over("model.heads", few=2), other)
 
 
 def test_unions_of_variations_keep_their_names():
