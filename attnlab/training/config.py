@@ -15,6 +15,7 @@ COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every", "
 COUNTS_OR_NONE = ("warmup", "patience", "average", "keep_best", "keep_every")
 BETAS = ("beta1", "beta2")
 SHARES = ("average_span", "final_rate")
+LISTED = ("seeds", "learning_rate")  # fields that may hold a tuple
 MANY = 65_536  # the largest number of seeds: each seed is a lane of the compiled program
 RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # the normal range of float32, in which lanes keep their rate
 
@@ -222,9 +223,11 @@ class Train(metaclass=Documented):
 def _whole(name: str, value: object, entry: object) -> None:
     # `isinstance` would accept True, because bool is a subclass of int.
     if type(entry) is not int:
-        raise ValueError(f"train.{name}={value!r} must be {'a whole number' if entry is value else 'whole numbers'}")
+        one = "a whole number, or a tuple of whole numbers" if name in LISTED else "a whole number"
+        raise ValueError(f"train.{name}={value!r} must be {one if entry is value else 'whole numbers'}")
 
 
 def _number(name: str, value: object, entry: object) -> None:
     if type(entry) not in (int, float):
-        raise ValueError(f"train.{name}={value!r} must be {'a number' if entry is value else 'numbers'}")
+        one = "a number, or a tuple of numbers" if name in LISTED else "a number"
+        raise ValueError(f"train.{name}={value!r} must be {one if entry is value else 'numbers'}")

@@ -34,8 +34,9 @@ def test_invalid_values_are_refused_naming_the_field(field, value):
     [
         ("steps", 16.5, "a whole number"), ("steps", math.nan, "a whole number"), ("steps", True, "a whole number"),
         ("batch_size", "4", "a whole number"), ("warmup", None, "a whole number"), ("seeds", True, "a whole number"),
-        ("seeds", (0.5,), "whole numbers"), ("seeds", [0], "a whole number"), ("clip", "1", "a number"),
-        ("learning_rate", "1e-3", "a number"), ("learning_rate", (1e-3, "x"), "numbers"),
+        ("seeds", (0.5,), "whole numbers"), ("seeds", [0], "a whole number, or a tuple of whole numbers"),
+        ("clip", "1", "a number"),
+        ("learning_rate", [1e-3], "a number, or a tuple of numbers"), ("learning_rate", (1e-3, "x"), "numbers"),
         ("decay_all", 1, "true or false"), ("average_span", "x", "a number"),
         ("schedule", "foo", "one of constant, cosine, inverse_sqrt"), ("schedule", [], "one of constant"),
     ],

@@ -75,7 +75,8 @@ def _check(config: Any, above: tuple[str, ...]) -> None:
     for name in field_names(config):
         value, allowed = getattr(config, name), annotations(type(config)).get(name, object)
         if not fits(value, allowed):
-            raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(allowed)}")
+            tuple_wanted = ", as a tuple instead of a list" if isinstance(value, list) else ""
+            raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(allowed)}{tuple_wanted}")
         _check_range(".".join((*above, name)), value)
         if is_dataclass(value):
             _check(value, (*above, name))

@@ -278,6 +278,11 @@ def _rebuild(config: Any, changes: dict[tuple[str, ...], object], above: tuple[s
         if name not in field_names(config):
             raise ValueError(no_field(config, name, ".".join((*above, name))))
     new = {name: _rebuild(getattr(config, name), inner, (*above, name)) for name, inner in below.items()}
+    kinds = annotations(type(config))
+    for name, value in new.items():
+        # Checks of a config compare values. With one of the wrong kind, Python's TypeError would not name the field.
+        if not fits(value, kinds.get(name, object)):
+            raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(kinds[name])}")
     try:
         return replace(config, **new) if new else config
     except ValueError as refusal:

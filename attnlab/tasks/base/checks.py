@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import Field, fields
 from typing import ClassVar, Protocol
 
@@ -69,7 +69,8 @@ def counts(task: object, fields: Iterable[str], least: int = 1, most: int = 2**3
 def lengths(task: LengthFields, least: int) -> None:
     """Checks `length` and `tested`, the lengths of training and test sequences, each in `least` … 1000000."""
     counts(task, ["length"], least=least, most=1_000_000)
-    if not task.tested or any(type(n) is not int or not least <= n <= 1_000_000 for n in task.tested):
+    listed = isinstance(task.tested, Sequence) and task.tested
+    if not listed or any(type(n) is not int or not least <= n <= 1_000_000 for n in task.tested):
         raise ValueError(f"task.tested={task.tested!r} must list whole numbers in {least} … 1000000")
     if len(set(task.tested)) < len(task.tested):
         raise ValueError(f"task.tested={task.tested!r} lists a length twice")

@@ -1,5 +1,6 @@
 """The dates task: dates as people write them, to ISO 8601, from characters to characters, in forty languages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.data import names
@@ -43,7 +44,8 @@ class Dates(PairTask):
         checks.examples(self, ["train", "valid", "test"])
         checks.seed(self)
         checks.buckets(self)
-        if isinstance(self.languages, str) or not self.languages or len(set(self.languages)) < len(self.languages):
+        listed = isinstance(self.languages, Sequence) and not isinstance(self.languages, str) and self.languages
+        if not listed or len(set(self.languages)) < len(self.languages):
             raise ValueError(f"task.languages={self.languages!r} must list at least one language, each only once")
         for language in self.languages:
             names.check("task.languages", language, LANGUAGES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,8 @@ class GroupWords(LengthTask):
                 return groups.named(self.group)
             except ValueError as error:
                 raise ValueError(f"task.group={error}") from error
+        if not isinstance(self.group, Sequence) or not all(isinstance(row, Sequence) for row in self.group):
+            raise ValueError(f"task.group={self.group!r} must be the name of a group, or a table of its products")
         try:
             return groups.from_table(self.group)
         except ValueError as error:

@@ -25,6 +25,13 @@ def test_change_a_value_and_its_fields(toy, order):
     assert toy.base.model.mechanism == toy.Softmax()
 
 
+def test_a_value_of_the_wrong_kind_is_named_before_the_config_checks_it(toy):
+    with pytest.raises(ValueError, match=r"^model.width='wide' must be a whole number$"):
+        Study(toy.base, over("model.width", wide="wide"))
+    with pytest.raises(ValueError, match=r"^model.mechanism.block='x' must be a whole number$"):
+        change(toy.base, **{"model.mechanism": toy.Linear(), "model.mechanism.block": "x"})
+
+
 def test_errors_that_name_a_field_get_its_path(toy):
     with pytest.raises(ValueError, match=r"^model.mechanism: block=0 must be at least 1$"):
         change(toy.base, **{"model.mechanism": toy.Linear(), "model.mechanism.block": 0})
@@ -128,6 +135,10 @@ def test_an_experiment_trains_by_default(toy):
         ({"cross": 3}, "model.cross=3 must be a Mechanism, set field by field, or none"),
         ({"window": (1, 2, 3)}, "model.window=(1, 2, 3) must be 2 whole numbers separated by commas"),
         ({"tied": 1}, "model.tied=1 must be true or false"),
+        (
+            {"window": [1, 2]},
+            "model.window=[1, 2] must be 2 whole numbers separated by commas, as a tuple instead of a list",
+        ),
         ({"window": (2**32, 0)}, "model.window=(4294967296, 0) must be less than 2³² in absolute value"),
         ({"dropout": math.nan}, "model.dropout=nan must be a number that is finite in float32"),
         ({"dropout": -math.inf}, "model.dropout=-inf must be a number that is finite in float32"),

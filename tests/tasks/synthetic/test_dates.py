@@ -62,6 +62,7 @@ def test_the_data_are_a_function_of_the_fields():
         ("buckets", 0),
         ("languages", ()),
         ("languages", ("de", "de")),
+        ("languages", 3),
     ],
 )
 def test_invalid_values_name_the_field(field, value):
