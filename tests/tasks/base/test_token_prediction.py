@@ -71,3 +71,23 @@ def test_only_scored_positions_count():
 def test_no_scored_position_costs_nothing():
     losses = losses_of_logits(jnp.zeros((1, 2, 3)), jnp.zeros((1, 2), int), jnp.zeros((1, 2), bool))
     assert losses.loss == 0
+
+
+def test_a_model_needs_no_more_than_its_call():
+    """CONTRIBUTING says so."""
+
+    class Bigram(nnx.Module):
+        def __init__(self, key, words):
+            self.table = nnx.Param(jax.random.normal(key, (words, words)))
+
+        def __call__(self, tokens, keep, *, key):
+            return self.table[tokens]
+
+    problem = Recall(vocabulary=8, pairs=2, queries=2, length=12).load()
+    model = Bigram(jax.random.key(0), problem.shape.vocabulary)
+    loss, found = problem.loss(model, problem.batch(0, 0, 4), None)
+    assert loss > 0
+    assert 0 <= found["accuracy"] <= 1
+    answers = [problem.answer(model, batch) for batch in problem.eval_batches("test", 8)]
+    assert 0 <= problem.score("test", answers, 8)["accuracy"] <= 1
+    assert problem.format_answer(problem.answer(model, problem.encode_prompt("k0 v1 k1 v2 k0"))) in problem.words
