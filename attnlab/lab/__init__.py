@@ -3,7 +3,7 @@
 Every command except `list` is a function here: `show`, `run`, `report`, `sample`, `score`, `translate`,
 `inspect`, `parity`, `bench` and `data`. To define studies there are `Study`, `Experiment`, `Train`, `over`, `product`,
 `zipped`, `chain` and `load_study`. `matched` solves a study's match and budget. `load`, `Results` and `RunFolder` give
-access to finished runs.
+access to finished runs. `DecodingOptions` says how `sample` and `translate` decode.
 
 All names are imported on first use, so that importing this package stays fast.
 """
@@ -14,6 +14,7 @@ _HOMES = {
     "Results": "attnlab.lab.launch",
     "report": "attnlab.lab.reporting",
     "sample": "attnlab.lab.trained.sample",
+    "DecodingOptions": "attnlab.lab.trained.decoding",
     "score": "attnlab.lab.trained.score",
     "translate": "attnlab.lab.trained.translate",
     "inspect": "attnlab.lab.trained.inspect",

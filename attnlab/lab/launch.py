@@ -40,7 +40,8 @@ PREVIEWED = 4  # variants of a preview, at most
 class Results(metaclass=Documented):
     """A finished study: its folder, its page and its exit code.
 
-    Each method returns a part of the page. A notebook draws it in place, and printing it gives text.
+    Each method returns a part of the page. A notebook draws it in place, and printing it gives text. The text of curves
+    and maps only says where they are drawn.
     """
 
     folder: Path

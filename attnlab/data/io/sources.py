@@ -36,8 +36,11 @@ def data(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]
       cannot be had, the status is the error message and the path is None.
 
     Raises:
+      TypeError: if `names` is a single text.
       ValueError: if a data set is not known.
     """
+    if isinstance(names, str):
+        raise TypeError(f"names must be an iterable of names, got {names!r}; pass [{names!r}]")
     names = list(names) or list(SOURCES)
     for name in names:
         check("data", name, SOURCES)

@@ -14,6 +14,10 @@ from attnlab.lab.reporting.map_viewer import SCRIPT
 from attnlab.lab.reporting.markup import Markup, tag
 from attnlab.lab.results.outcome import outcomes
 
+# The texts of drawings.
+DRAWN = "{}: a notebook and the study's page, report.html, draw them"
+NO_CURVES = "no learning curves, because no run has finished"
+NO_MAPS = "no attention maps were saved for this study"
 # The frame grows to the size of its content. Without scripts it scrolls.
 FIT = (
     "const page=this.contentDocument,fit=()=>this.style.height=page.documentElement.scrollHeight+'px';"
@@ -59,13 +63,13 @@ def verdicts(folder: Path) -> Inline:
 def curves(folder: Path) -> Inline:
     """Return the curves of the loss and of the primary metric on validation."""
     found = sections.learning(outcomes(folder))
-    return _inline(folder, found, "learning curves" if found else "no learning curves, because no run has finished")
+    return _inline(folder, found, DRAWN.format("learning curves") if found else NO_CURVES)
 
 
 def maps(folder: Path) -> Inline:
     """Return the attention maps of each variant, with sliders over layer, head and example."""
     found = attention_section.attention_section(outcomes(folder))
-    return _inline(folder, found, "attention maps" if found else "no attention maps were saved for this study")
+    return _inline(folder, found, DRAWN.format("attention maps") if found else NO_MAPS)
 
 
 def _inline(folder: Path, part: Markup | None, text: str) -> Inline:

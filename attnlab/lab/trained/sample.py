@@ -27,7 +27,7 @@ def sample(
     Args:
         run: The run folder.
         text: The input.
-        options: How to decode. By default the run's own decoder is used.
+        options: How to decode, for example `DecodingOptions(beam=5, best=3)`. By default the run's own decoder is used.
         step: Which checkpoint to load, as in `load`.
 
     Returns:

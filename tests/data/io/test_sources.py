@@ -32,6 +32,11 @@ def test_an_unknown_set_is_refused_with_the_nearest():
         data(["cmu"])
 
 
+def test_a_single_name_is_no_list_of_names():
+    with pytest.raises(TypeError, match=r"^names must be an iterable of names, got 'cora'; pass \['cora'\]$"):
+        data("cora")
+
+
 def test_an_unavailable_file_gives_the_reason(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     ((name, file, status, path),) = data(["cmudict"])

@@ -27,7 +27,7 @@ def test_in_a_terminal_they_are_text(results):
     assert said[0] == "linear is worse than softmax."
     assert any(line.startswith("linear: exact match") for line in said)
     assert "<" not in str(results.verdicts())
-    assert str(results.curves()) == "learning curves"
+    assert str(results.curves()) == "learning curves: a notebook and the study's page, report.html, draw them"
 
 
 def test_without_data_a_note_is_shown(tmp_path):
