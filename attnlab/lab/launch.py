@@ -101,7 +101,8 @@ def run(
     Raises:
         TypeError: if `study` is not a Study.
         ValueError: if a config is in no registry, if a folder holds another configuration, or if `workers` is below 1.
-            Also if several workers would need a class that is defined in a notebook (`execution.worker_input.sources`).
+            Also if the margin or an expected value lies outside the range of the primary metric. Also if several
+            workers would need a class that is defined in a notebook (`execution.worker_input.sources`).
         DataError: if a folder was made from other data.
         LockedError: if another process trains in one of the folders.
         FolderError: if a file of a run is damaged or missing.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from attnlab.decoding import Beam, Sample
-from attnlab.lab import run
+from attnlab.lab import run, show
 from attnlab.lab.planning.costs import describe
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
@@ -20,6 +20,24 @@ from attnlab.tasks.synthetic.reverse import Reverse
 from tests.lab.small_study import EIGHT, ONE, STUDY
 from tests.small import EXPERIMENT
 from tests.storage.test_lock import HOLD
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "line"),
+    [
+        ("margin", 2, "margin=2 must be below 1, the largest difference of exact match; 0.01 is one point"),
+        ("margin", 1.0, "margin=1 must be below 1, the largest difference of exact match; 0.01 is one point"),
+        ("published", {"softmax": 70}, "published: softmax=70 must be in 0 … 1, the range of exact match; 0.01 is one"),
+        ("bands", {"softmax": (0.5, 90)}, "bands: softmax=90 must be in 0 … 1, the range of exact match; 0.01 is one"),
+        ("bands", {"softmax": (-1, None)}, "bands: softmax=-1 must be in 0 … 1, the range of exact match; 0.01 is"),
+    ],
+)
+def test_percentages_instead_of_fractions_are_refused(tmp_path, field, value, line):
+    study = replace(STUDY, **{field: value})
+    for call in (show, lambda study: run(study, tmp_path)):
+        with pytest.raises(ValueError, match=f"^{line}"):
+            call(study)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from attnlab.analysis.cost import flops
+from attnlab.console.metric import Metric
 from attnlab.lab.planning import precision
 from attnlab.lab.runs.confined import confined
 from attnlab.lab.runs.identity import ANEW, environment_of, read_file, same_data, same_vocabulary
@@ -109,6 +110,7 @@ def plans(
         done = None if kept is None else _done(folder, kept, problem)
         if kept is not None and done is None and (folder.path / "checkpoints").is_dir():
             settings.refuse_others(folder.path, environment_of(folder), environment())
+        check_ranges(study, variant, problem.metric)
         if done is None:
             check_steps(problem, experiment.train, quick)
         step = None if checked else _check_model(experiment, problem, done is None)
@@ -152,6 +154,30 @@ def _done(folder: RunFolder, kept: dict, problem: TaskData) -> dict | None:
     if done is None and folder.file("vocabulary").exists():
         same_vocabulary(folder, problem)
     return done
+
+
+def check_ranges(study: Study, variant: str, metric: Metric) -> None:
+    """Raise ValueError for a margin or an expected value that lies outside the range of a primary metric.
+
+    70 instead of 0.7 for 70% would be printed as 7000%, and with a margin of 2 all accuracies would be the same.
+
+    Args:
+        study: the study.
+        variant: the name of a variant.
+        metric: the primary metric of its task.
+    """
+    hint = "; 0.01 is one point" if metric.is_fraction else ""
+    if study.margin is not None and study.margin >= metric.width:
+        raise ValueError(
+            f"margin={study.margin:g} must be below {metric.width:g}, the largest difference of {metric.title}{hint}"
+        )
+    for field, values in (("published", [study.published.get(variant)]), ("bands", study.bands.get(variant, ()))):
+        for value in values:
+            if value is not None and not metric.low <= value <= metric.high:
+                raise ValueError(
+                    f"{field}: {variant}={value:g} must be in {metric.low:g} … {metric.high:g}, "
+                    f"the range of {metric.title}{hint}"
+                )
 
 
 def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:

@@ -43,13 +43,14 @@ def show(study: Study, roofline: bool = False) -> Words:
 
     Raises:
         TypeError: if `study` is not a Study.
-        ValueError: if a match or a budget cannot be met.
+        ValueError: if a match or a budget cannot be met. Also if the margin or an expected value lies outside the range
+            of the primary metric.
         DataError: if data are not available.
     """
     from attnlab.lab.planning.costs import describe
     from attnlab.lab.planning.ledger import Ledger
     from attnlab.lab.planning.matching import matched
-    from attnlab.lab.planning.plan import check_steps
+    from attnlab.lab.planning.plan import check_ranges, check_steps
 
     check_study(study)
     check()
@@ -58,8 +59,9 @@ def show(study: Study, roofline: bool = False) -> Words:
     found = matched(study, ledger)
     rows = describe(study, found)
     notes: dict[str, None] = {}
-    for experiment in found.experiments.values():
+    for variant, experiment in found.experiments.items():
         problem = ledger.problem(experiment)
+        check_ranges(study, variant, problem.metric)
         check_steps(problem, experiment.train)
         notes |= dict.fromkeys(problem.notes)
     # Compute everything before returning anything, so that a study that is refused gives only its error.

@@ -55,7 +55,9 @@ class AllPairs:
         shown = {self.sign(a, b) for names in self.groups for a in names for b in names}
         meanings = words | {PENDING: "not finished", REFUSED: "not compared"}
         signs = ", ".join(f"{sign} {word}" for sign, word in meanings.items() if sign in shown)
-        return f"row compared with column: {signs}; the {self.comparisons} verdicts hold jointly with 95% confidence"
+        many = self.comparisons > 1
+        hold = f"the {self.comparisons} verdicts hold jointly" if many else "the verdict holds"
+        return f"row compared with column: {signs}; {hold} with 95% confidence"
 
 
 def all_pairs(

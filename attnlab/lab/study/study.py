@@ -49,9 +49,9 @@ class Study(metaclass=Documented):
     name: str = ""
     """The name of the study's folder under `OUT/`. If it is empty, the name of the experiment file is used."""
     published: dict[str, float] = field(default_factory=dict)
-    """Published values of the primary metric, by variant. They are shown next to the measured values."""
+    """Published values of the primary metric, by variant, in its unit: 0.7 for 70%. The table shows them."""
     bands: dict[str, Band] = field(default_factory=dict)
-    """The expected range of the primary metric, by variant, as (least, most). None leaves that end open.
+    """The expected range of the primary metric, by variant, as (least, most) in its unit. None leaves that end open.
 
     The table reports whether the mean over seeds lies in the range.
     """

@@ -31,6 +31,12 @@ def study(rows=ROWS):
     return [replace(one, experiment=one.experiment | {"all_pairs": True}) for one in found]
 
 
+def test_the_legend_counts_the_verdicts():
+    assert comparison(study()).pairs.legend().endswith("; the 6 verdicts hold jointly with 95% confidence")
+    two = {name: ROWS[name] for name in "ab"}
+    assert comparison(study(two)).pairs.legend().endswith("; the verdict holds with 95% confidence")
+
+
 def holm(pvalues):
     """Returns adjusted p-values as in Holm's paper: the j-th smallest of m times m − j + 1, made non-decreasing."""
     adjusted, most = {}, 0.0
