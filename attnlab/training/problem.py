@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +22,21 @@ class Metric(Protocol):
     @property
     def higher(self) -> bool:
         """Whether a higher value is better."""
+        ...
+
+    @property
+    def low(self) -> float:
+        """The least possible value."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """The largest possible value."""
+        ...
+
+    @property
+    def is_fraction(self) -> bool:
+        """Whether values are printed times a hundred."""
         ...
 
     @property
@@ -76,3 +91,20 @@ class TrainingProblem(Protocol):
     def declared(self, key: str) -> Metric:
         """Returns the metric of a key of `score`."""
         ...
+
+
+def check_scores(problem: TrainingProblem, scores: Mapping[str, float]) -> None:
+    """Raises ValueError if scores lack the primary metric, or a fraction is outside of its declared range.
+
+    A percentage instead of a fraction would be printed times a hundred, with an interval that ends at 100%.
+    """
+    if problem.metric.name not in scores:
+        raise ValueError(f"score must return the primary metric {problem.metric.name!r}, got {', '.join(scores)}")
+    for name, value in scores.items():
+        metric = problem.declared(name)
+        # The tolerance is for rounding. A diverged model may score NaN.
+        if metric.is_fraction and (value < metric.low - 1e-6 or value > metric.high + 1e-6):
+            raise ValueError(
+                f"score returns {name}={value:g}, but the metric is declared in {metric.low:g} … {metric.high:g}; "
+                "a metric with the unit % or points is a fraction"
+            )

@@ -21,7 +21,7 @@ from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import readable_memory_errors
-from attnlab.training.problem import TrainingProblem
+from attnlab.training.problem import TrainingProblem, check_scores
 from attnlab.training.programs import ahead_result, filled, peak_memory, program_key, sizes_text
 from attnlab.training.shapes import Shapes, Steps, stack_steps
 
@@ -194,8 +194,15 @@ class Trainer:
         return np.mean(found, axis=0).tolist()
 
     def scores(self, part: str, answers: list[list[PyTree]], limit: int | None = None) -> list[dict[str, float]]:
-        """Returns the metrics of every lane, computed from the result of `answers`."""
-        return [self.problem.score(part, lane, limit) for lane in answers]
+        """Returns the metrics of every lane, computed from the result of `answers`.
+
+        Raises:
+            ValueError: The task's `score` lacks the primary metric, or a fraction lies outside its declared range.
+        """
+        found = [self.problem.score(part, lane, limit) for lane in answers]
+        for metrics in found:
+            check_scores(self.problem, metrics)
+        return found
 
     def answers(self, model: PyTree, part: str, limit: int | None = None, decoder: object = None) -> list[list[PyTree]]:
         """Returns every lane's answers to the evaluation batches.

@@ -105,12 +105,9 @@ class Outcome:
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
     def metric_resolution(self) -> float | None:
-        """Return how much one test example changes the primary metric.
-
-        None if the number of examples is unknown, or if the metric is no fraction, for example a loss.
-        """
+        """Return how much one test example changes the primary metric. None if the number of examples is unknown."""
         examples = number((self.result or {}).get("examples"))
-        return 1 / examples if examples and examples >= 1 and self.primary_metric.is_fraction else None
+        return 1 / examples if examples and examples >= 1 else None
 
     def tried_rates(self) -> int:
         """Return the number of learning rates that may have been as good as the chosen one, at least 1."""
