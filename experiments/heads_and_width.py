@@ -11,9 +11,9 @@ Expected: word error on the Hungarian test words of `sigmorphon`, 5 seeds: base 
 9.2 (7.8-10.5), no smoothing 14.4 (12.8-16.1). Worse: dropout .3 34.2 (32.2-36.1), width 32 36.2 (35.1-37.2). Unclear:
 no dropout 13.0, 4 layers 14.8, learned positions 15.1, 2 heads 15.8, 8 heads 16.8, one head 16.9, 16 heads 18.0, one
 layer 22.1. No variant is shown to be the same. "The same" means a difference of less than two points, about 9 of the
-450 test words. Without an end mark on sources, and with batches of one length eight times in a row, base was 20.4%, and the
-others 12.6 to 39.7; no dropout and learned positions were better there, one layer and 16 heads worse, and no smoothing
-unclear.
+450 test words. Without an end mark on sources, and with batches of one length eight times in a row, base was 20.4%, and
+the others 12.6 to 39.7; no dropout and learned positions were better there, one layer and 16 heads worse, and no
+smoothing unclear.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
