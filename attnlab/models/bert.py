@@ -16,6 +16,7 @@ from attnlab.modules.embed import Embed
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position import Learned, Position
 from attnlab.ops.layer import gelu
+from attnlab.ops.lookup import lookup
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,11 @@ class BertNetwork(ClassifierNetwork):
             key: Key for dropout. None means no dropout.
 
         Returns:
-            Logits, at least float32.
+            Logits, at least float32. Those of a place outside the sentence are NaN.
         """
         x, _ = self.read(source, keep, key)
         x = x if self.token is None else x[1:]
         words = self.input_layer if self.words is None else self.words
         assert isinstance(words, Embed)  # the input layer of tokens
-        scores = words.attend(self.norm(gelu(self.inner(x[places]))))
+        scores = words.attend(self.norm(gelu(self.inner(lookup(x, places, jnp.nan)))))
         return scores + self.offset[...].astype(scores.dtype)[None, :]

@@ -104,3 +104,10 @@ def test_logits_of_words_by_hand():
         active = np.array([h * (1 + math.erf(h / math.sqrt(2))) / 2 for h in hidden])
         expected.append(table @ normalised(active, model.norm) + array(model.offset))
     np.testing.assert_allclose(both(model, TOKENS, None)[1], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_places_outside_the_sentence_are_nan():
+    model = made()
+    words = model.fill(TOKENS, KEEP, jnp.array([4, 5, -1]))
+    assert np.isfinite(words[0]).all()
+    assert np.isnan(words[1:]).all()
