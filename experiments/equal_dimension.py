@@ -22,10 +22,10 @@ advantage of Taylor.
 State (64 × 65 numbers per layer; Taylor 57 × 65), width, layers, data, order of data and steps are the same for all.
 Parameters differ only by what a map learns. The components that a narrow map leaves out are unused parameters. The task
 shows 8 different pairs of 16 keys and 16 values and asks for all 8 in another order (multi-query recall, Arora et al.
-2023). These are fewer pairs than features, so that capacity does not limit any map; the second command shows all 16.
-Recall is known to succeed only in narrow ranges of the learning rate, so each map is trained at 1e-3 and 3e-3, and the
-rate that is better on validation counts; metrics.jsonl has both. Limits: one size, one task, no convolution before the
-keys, 3 seeds.
+2023). These are fewer pairs than features, so that capacity does not limit any map; the second command shows all 16
+(softmax 100% in every seed, Hedgehog 96.6, 55.8 and 96.2; the others were not measured). Recall is known to succeed
+only in narrow ranges of the learning rate, so each map is trained at 1e-3 and 3e-3, and the rate that is better on
+validation counts; metrics.jsonl has both. Limits: one size, one task, no convolution before the keys, 3 seeds.
 """
 
 from attnlab.lab.study import Experiment, Study, over
