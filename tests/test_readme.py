@@ -34,6 +34,17 @@ def test_every_file_and_verb_it_names_exists():
     assert set(re.findall(r"attnlab (\w+) ", README)) & set(VERBS) == set(VERBS)
 
 
+def test_its_results_are_those_of_the_page():
+    """A study that is trained again changes the page; its row in the README must follow."""
+    rows = re.findall(r"^\|.*\d.*\|$", README.split("| question | answer |")[1].split("## ")[0], re.M)
+    found = [number for row in rows for number in re.findall(r"(?<![\d.])\d*\.\d+%?(?: \([\d.–]+\))?", row)]
+    assert len(rows) == 8
+    assert len(found) >= 12
+    page = (ROOT / "docs" / "results.md").read_text()
+    for number in found:
+        assert re.search(rf"(?<![\d.]){re.escape(number)}", page), number
+
+
 def test_its_python_runs(tmp_path, monkeypatch):
     block = README.split("One call runs any mechanism")[1].split("## ")[0]
     code = "\n".join(line[4:] for line in block.splitlines() if line.startswith("    "))
