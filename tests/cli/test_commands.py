@@ -7,6 +7,7 @@ import pytest
 import attnlab
 from attnlab.cli.main import main
 from attnlab.system.signals import Interrupted
+from attnlab.tasks.base.metrics import EXACT_MATCH
 from tests.cli.experiment import FILE, tree
 
 
@@ -42,7 +43,9 @@ def test_show(here, capsys, fake):
     )
     fake(
         "attnlab.lab.planning.ledger",
-        Ledger=lambda: SimpleNamespace(problem=lambda experiment: SimpleNamespace(pretraining_steps=0, notes=())),
+        Ledger=lambda: SimpleNamespace(
+            problem=lambda experiment: SimpleNamespace(pretraining_steps=0, notes=(), metric=EXACT_MATCH)
+        ),
     )
     assert main(["show", FILE, "model.width=32", "model.mechanism.normalise=false"]) == 0
     lines = capsys.readouterr().out.splitlines()

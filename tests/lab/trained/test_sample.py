@@ -87,7 +87,7 @@ def test_a_model_without_attention_has_no_map(trained):
 
 
 def test_user_model_without_attentions_has_no_map(trained):
-    own = replace(run(), experiment=replace(EXPERIMENT, model=SimpleNamespace()))
+    own = replace(run(), experiment=replace(EXPERIMENT, model=SimpleNamespace(create=lambda key, shape: None)))
     trained(own)
     assert sample("run", "1 2 3")["map"] is None
     assert snapshots(own.experiment.model, own.model, PROBLEM, lambda count: {}) is None
