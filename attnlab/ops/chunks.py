@@ -115,6 +115,7 @@ def scan_chunks(
     size = chunk_size(size, T)
     # Sums within a chunk are then taken in the precision of the state, too.
     columns = tuple(x.astype(jax.tree.leaves(state)[0].dtype) for x in columns)
+    state = varying_like(state, (columns, block))
 
     def some(state, here):
         columns, block = here
@@ -125,6 +126,5 @@ def scan_chunks(
         state, y = some(state, (columns, block))
         return y[:T], state
     group = tuple(split_chunks(x, size * TOGETHER) for x in columns), block.cut(size * TOGETHER)
-    again = partial(jax.checkpoint, prevent_cse=False)(some)
-    state, y = jax.lax.scan(again, varying_like(state, group), group)
+    state, y = jax.lax.scan(partial(jax.checkpoint, prevent_cse=False)(some), state, group)
     return y.reshape(-1, y.shape[2])[:T], state

@@ -12,7 +12,6 @@ from attnlab.ops import chunks
 from attnlab.ops.gate_products import GateSums, chunk_sums, dyadic_sums, gated_scores
 from attnlab.ops.linear import Visibility, apply_weights
 from attnlab.ops.token_block import TokenBlock
-from attnlab.ops.varying import varying_like
 
 
 def causal(
@@ -55,8 +54,7 @@ def _update_chunks(state, columns, visible: Visibility):
         keep, new = here
         return keep * state + new, state
 
-    steps = chunk_decay(sums, visible), new
-    state, before = jax.lax.scan(advance, varying_like(state, steps), steps)
+    state, before = jax.lax.scan(advance, state, (chunk_decay(sums, visible), new))
     return near @ v + gated_queries(q, sums, visible) @ before, state
 
 

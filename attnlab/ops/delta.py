@@ -18,7 +18,6 @@ from attnlab.ops.gate_products import chunk_sums, dyadic_sums, gated_scores
 from attnlab.ops.linear import Visibility, apply_weights
 from attnlab.ops.token_block import TokenBlock
 from attnlab.ops.triangle import inverse
-from attnlab.ops.varying import varying_like
 
 
 def causal(
@@ -73,7 +72,7 @@ def _update_chunks(state, columns, visible: Visibility):
         u = ahead - read @ state
         return keep * state + write @ u, (state, u)
 
-    state, (before, u) = jax.lax.scan(advance, varying_like(state, steps), steps)
+    state, (before, u) = jax.lax.scan(advance, state, steps)
     return near @ u + gated_queries(q, sums, visible) @ before, state
 
 

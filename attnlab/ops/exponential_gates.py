@@ -12,7 +12,6 @@ from attnlab.ops import chunks, decay
 from attnlab.ops.gate_products import by_tokens, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, append_ones, apply_weights
 from attnlab.ops.token_block import TokenBlock
-from attnlab.ops.varying import varying_like
 
 State = tuple[Float[Array, "K W"], Float[Array, ""]]
 """The sums of values and, in the last column, of ones, divided by e^{m}; and m."""
@@ -80,8 +79,7 @@ def _update_chunks(state, columns, visible: Visibility):
         kept, new = here
         return jnp.maximum(jnp.maximum(m + kept, 0), new), m
 
-    steps = jax.lax.stop_gradient(kept), new
-    m, before = jax.lax.scan(peaks, varying_like(state[1], steps), steps)
+    m, before = jax.lax.scan(peaks, state[1], (jax.lax.stop_gradient(kept), new))
     after = jnp.append(before[1:], m)
     written = jnp.swapaxes(k * jnp.exp(writes - after[:, None])[:, :, None], 1, 2) @ v
 
@@ -89,8 +87,7 @@ def _update_chunks(state, columns, visible: Visibility):
         keep, new = here
         return keep * sums + new, sums
 
-    steps = jnp.exp(kept + before - after)[:, None, None], written
-    total, sums_before = jax.lax.scan(advance, varying_like(state[0], steps), steps)
+    total, sums_before = jax.lax.scan(advance, state[0], (jnp.exp(kept + before - after)[:, None, None], written))
     level = jnp.maximum(near, before[:, None] + jax.lax.stop_gradient(from_state))
     shares = jnp.exp(pairs - level[:, :, None]) * (q @ jnp.swapaxes(k, 1, 2))
     ahead = q * jnp.exp(from_state + before[:, None] - level)[:, :, None]

@@ -13,7 +13,6 @@ from attnlab.ops.decay import chunk_decay, gated_keys
 from attnlab.ops.gate_products import by_tokens, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, apply_weights
 from attnlab.ops.token_block import TokenBlock
-from attnlab.ops.varying import varying_like
 
 
 def causal(
@@ -58,8 +57,7 @@ def causal(
             keep, new = here
             return keep * state + new, state
 
-        steps = chunk_decay(sums, visible), new
-        state, before = jax.lax.scan(advance, varying_like(state, steps), steps)
+        state, before = jax.lax.scan(advance, state, (chunk_decay(sums, visible), new))
         near = jnp.where(visible.pairs, jnp.exp(by_tokens(parts)[:, :C, :C]), 0)
         faded = apply_weights(jnp.exp(sums.from_start), visible.state_visible[:, :, None])
         products = (written[:, :, :, None] * both[:, :, None, :]).reshape(N, C, -1)

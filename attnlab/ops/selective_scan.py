@@ -58,7 +58,7 @@ def causal(
 
     columns = tuple(split_chunks(x.astype(state.dtype), size) for x in (q, k, v, dt))
     steps = columns, block.cut(size)
-    state, y = jax.lax.scan(advance, varying_like(state, steps), steps)
+    state, y = jax.lax.scan(advance, varying_like(state, (steps, rate)), steps)
     return y.reshape(-1, v.shape[1])[:T], state
 
 
@@ -76,8 +76,7 @@ def _one_by_one(
         state = gate * state + k[:, None] * v[None, :]
         return state, q @ state
 
-    steps = gates, q, k, v
-    return jax.lax.scan(advance, varying_like(state, steps), steps)
+    return jax.lax.scan(advance, state, (gates, q, k, v))
 
 
 def _all_at_once(

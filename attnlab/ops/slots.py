@@ -13,7 +13,6 @@ from attnlab.ops import chunks
 from attnlab.ops.gate_products import GateSums, chunk_sums, dyadic_sums
 from attnlab.ops.linear import Visibility, apply_weights
 from attnlab.ops.token_block import TokenBlock
-from attnlab.ops.varying import varying_like
 
 
 def causal(
@@ -57,7 +56,7 @@ def _update_chunks(state, columns, visible: Visibility):
         keep, new = here
         return keep * state + new, state
 
-    state, before = jax.lax.scan(advance, varying_like(state, (keep, new)), (keep, new))
+    state, before = jax.lax.scan(advance, state, (keep, new))
     faded = apply_weights(jnp.exp(sums.from_start), visible.state_visible[:, :, None])
     return _near(scores, written, parts) + faded * (q @ before), state
 

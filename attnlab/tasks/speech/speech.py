@@ -43,8 +43,8 @@ class SpeechData(ClassificationData):
 
     Batches are {"source": [B T bands], "keep": [B T], "label": [B T], "piece": [B T]}. "label" is the class of each
     frame, and "piece" the recording in the string that it belongs to; −1 means neither. Bands are normalised by their
-    mean and standard deviation over the training frames. Every frame is scored. `mean_words` says
-    which word a recording is.
+    mean and standard deviation over the training frames. Every frame is scored. `mean_words` says which
+    word a recording is.
 
     Args:
         task: The task.
