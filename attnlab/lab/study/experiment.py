@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attnlab.documented import Documented
-from attnlab.lab.study.values import annotations, fits, wanted
+from attnlab.lab.study.values import annotations, check_kind
 from attnlab.registry import field_names
 from attnlab.tasks.base.task import Task
 from attnlab.training.config import RATES, Train
@@ -74,9 +74,7 @@ def _check(config: Any, above: tuple[str, ...]) -> None:
     """Raise ValueError for the first field below `config` whose value its annotation does not allow."""
     for name in field_names(config):
         value, allowed = getattr(config, name), annotations(type(config)).get(name, object)
-        if not fits(value, allowed):
-            tuple_wanted = ", as a tuple instead of a list" if isinstance(value, list) else ""
-            raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(allowed)}{tuple_wanted}")
+        check_kind(".".join((*above, name)), value, allowed)
         _check_range(".".join((*above, name)), value)
         if is_dataclass(value):
             _check(value, (*above, name))

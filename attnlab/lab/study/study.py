@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 from attnlab.console.format import is_band
 from attnlab.documented import Documented
 from attnlab.lab.study.experiment import Experiment
-from attnlab.lab.study.values import annotations, fits, wanted
+from attnlab.lab.study.values import annotations, check_kind, fits
 from attnlab.lab.study.variation import EXAMPLE, Variation
 from attnlab.registry import field_names, no_field, unknown
 from attnlab.training.config import Train
@@ -152,8 +152,7 @@ class Study(metaclass=Documented):
         if not fits(self.vary, kinds["vary"]):
             raise ValueError(f"vary={self.vary!r} must be a Variation, for example {EXAMPLE}, or none")
         for name in ("question", "name", "margin"):
-            if not fits(value := getattr(self, name), kinds[name]):
-                raise ValueError(f"{name}={value!r} must be {wanted(kinds[name])}")
+            check_kind(name, getattr(self, name), kinds[name])
         for name, holds in (
             ("quick", "fields with their values"),
             ("published", "variants with their numbers"),
@@ -283,8 +282,7 @@ def _rebuild(config: Any, changes: dict[tuple[str, ...], object], above: tuple[s
     kinds = annotations(type(config))
     for name, value in new.items():
         # Checks of a config compare values. With one of the wrong kind, Python's TypeError would not name the field.
-        if not fits(value, kinds.get(name, object)):
-            raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(kinds[name])}")
+        check_kind(".".join((*above, name)), value, kinds.get(name, object))
     try:
         return replace(config, **new) if new else config
     except ValueError as refusal:

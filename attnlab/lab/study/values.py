@@ -29,6 +29,19 @@ def members(annotation: object) -> tuple[object, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
+def check_kind(path: str, value: object, kind: object) -> None:
+    """Raise ValueError if an annotation does not allow a value.
+
+    Args:
+        path: the dotted path of the field, for the message.
+        value: the value.
+        kind: the annotation.
+    """
+    if not fits(value, kind):
+        hint = ", as a tuple instead of a list" if isinstance(value, list) else ""
+        raise ValueError(f"{path}={value!r} must be {wanted(kind)}{hint}")
+
+
 def wanted(annotation: object) -> str:
     """Describe the allowed values in words, for example "a whole number, or whole numbers separated by commas"."""
     return ", or ".join(map(_wanted, members(annotation)))
