@@ -298,7 +298,7 @@ class HeadProjections(Observable):
         if x.ndim != 2:
             raise ValueError(
                 f"expected {name} [T {self.width}] of one example, got shape {x.shape}; "
-                "for a batch, use jax.vmap, for example jax.vmap(attention.attend)(x)"
+                "for a batch, apply jax.vmap to the method that you call, for example jax.vmap(attention.attend)(x)"
             )
         if x.shape[1] != self.width:
             raise ValueError(f"{name} has width {x.shape[1]}, expected model.width={self.width}")

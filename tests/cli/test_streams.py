@@ -52,6 +52,15 @@ def shell(words, here, **settings):
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=here, env=environment)
 
 
+@pytest.mark.parametrize("words", ["list", "run study.py", "sample runs/base --input x"])
+def test_a_removed_working_directory_is_named(here, words):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    script = f'mkdir gone; cd gone; rmdir ../gone; exec "{sys.executable}" -m attnlab {words}'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, cwd=here, env=environment)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr == "attnlab: error: the working directory no longer exists; change to another one\n"
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--version", "list", "show --help"])
 @pytest.mark.parametrize(("where", "why"), [(">&-", "the stream is closed"), (">/dev/full", "No space left on device")])

@@ -34,6 +34,23 @@ PATTERNS = {
 patterns = pytest.mark.parametrize("name", PATTERNS)
 
 
+def test_bigbird_has_a_window_of_tokens_and_one_global_token_at_the_start():
+    """Draws the pattern by hand: the window does not consist of blocks, and the last token is not global."""
+    seen = """
+        ########
+        ###.....
+        ####....
+        #.###...
+        #..###..
+        #...###.
+        #....###
+        #.....##"""
+    q, k, v, _ = inputs(BigBird(2, 2, 1, 0), 8)
+    found = attend(BigBird(2, 2, 1, 0, block=4), q * 0, k, v)
+    allowed = np.array([[mark == "#" for mark in row] for row in seen.split()])
+    near(found, allowed @ np.asarray(v) / allowed.sum(axis=1, keepdims=True))
+
+
 @patterns
 def test_it_equals_softmax_over_its_pattern(name):
     mechanism, sees = replace(PATTERNS[name][0], block=4), PATTERNS[name][1]

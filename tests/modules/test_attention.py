@@ -1,3 +1,4 @@
+import inspect
 from functools import partial
 
 import jax
@@ -131,6 +132,16 @@ def test_inputs_of_another_width_are_refused():
         module.attend(x, x[:, :4])
     with pytest.raises(ValueError, match=r"x has width 4, expected model.width=8"):
         module.causal(x[:, :4])
+
+
+def test_a_batch_is_refused_with_the_line_that_computes_it():
+    attention, x = made(Softmax())
+    batch = jnp.stack([x, 2 * x])
+    with pytest.raises(ValueError, match=r"expected x \[T 8\] of one example, got shape \(2, 6, 8\); ") as refused:
+        inspect.unwrap(Attention._fits)(attention, "x", batch)  # without the type checks of the tests
+    line = str(refused.value).rpartition("for example ")[2]
+    found, _ = eval(line, {"jax": jax, "attention": attention, "x": batch})
+    np.testing.assert_allclose(found, [attention.attend(one)[0] for one in batch], atol=1e-6)
 
 
 @pytest.mark.parametrize("position", [XPos(), ALiBi(), Shaw()], ids=str)

@@ -16,8 +16,9 @@ from attnlab.lab import load, run
 from attnlab.lab.results.table import results_table
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.variation import over
+from attnlab.lab.trained.load import trained
 from attnlab.system.environment import environment
-from attnlab.system.settings import NUMBERS, check, mixed, numbers
+from attnlab.system.settings import check, mixed, numbers
 from attnlab.training.checkpoints import CheckpointError, Checkpoints, DamagedError
 from tests.lab.execution.test_variant import STUDY, Stopping
 
@@ -70,9 +71,26 @@ def test_a_run_continues_only_under_the_settings_it_began_with(stopped, name, va
     assert bytes_of(stopped) == before
 
 
+@pytest.mark.parametrize(("name", "value", "words"), [OTHERS[0], OTHERS[-1]])
+def test_a_run_is_loaded_only_with_arrays_as_it_was_made_with(stopped, name, value, words):
+    folder, was = stopped / STUDY.name / "base", getattr(jax.config, name)
+    before = bytes_of(stopped)
+    jax.config.update(name, value)
+    try:
+        with pytest.raises(ValueError, match=f"base was made with {words}; set ") as refused:
+            trained(folder, data=False)
+    finally:
+        jax.config.update(name, was.name.lower() if hasattr(was, "name") else was)
+    assert "fresh" not in str(refused.value)
+    assert bytes_of(stopped) == before
+    assert trained(folder, data=False).step == 8
+
+
 def test_the_settings_that_change_draws_and_precision_are_recorded():
-    assert set(NUMBERS) <= set(environment())
     assert environment()["jax_enable_x64"] is False
+    assert environment()["jax_default_prng_impl"] == "threefry2x32"
+    assert environment()["jax_threefry_partitionable"] is True
+    assert environment()["jax_random_seed_offset"] == 0
     assert environment()["jax_explicit_x64_dtypes"] == "warn"
 
 
@@ -166,6 +184,19 @@ def test_a_variable_that_jax_rejects_is_named_as_one_when_a_study_is_loaded(tmp_
         "attnlab: error: jax rejects an environment variable: invalid truth value 'banana' for environment "
         "'JAX_ENABLE_X64'",
     )
+
+
+@pytest.mark.parametrize("command", [("run", "study.py"), ("sample", "base", "--input", "1 2")])
+def test_a_missing_device_is_named_and_the_run_stays(tmp_path, stopped, command):
+    shutil.copytree(stopped / STUDY.name / "base", tmp_path / "base")
+    (tmp_path / "study.py").write_text("from tests.lab.execution.test_variant import STUDY as study\n")
+    before = bytes_of(tmp_path)
+    code, told = called(*command, cwd=tmp_path, JAX_PLATFORMS="nonsense")
+    assert code == 2
+    assert told.startswith("attnlab: error: JAX_PLATFORMS=nonsense: jax finds no such device (")
+    assert told.count("\n") == 1
+    assert "fresh" not in told
+    assert bytes_of(tmp_path) == before
 
 
 def damage(folder):

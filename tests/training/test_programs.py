@@ -20,6 +20,17 @@ def test_a_batch_that_does_not_fit_stays(like):
     assert filled(batch, like) is batch
 
 
+def test_a_compilation_is_announced_with_the_sizes_of_the_batch():
+    problem, announced = EXPERIMENT.task.load(), []
+    create = lambda key: EXPERIMENT.model.create(key, problem.shape)
+    trainer = Trainer(create, problem, EXPERIMENT.train, announce=announced.append)
+    trainer.answers(trainer.start().model, "valid", 512)
+    tokens = {name: x.shape[-1] for name, x in problem.eval_batches("valid", 512)[0].items() if np.ndim(x) == 2}
+    assert len(announced) == 1
+    assert "batch" in announced[0]
+    assert f"{max(tokens.values())} tokens" in announced[0]
+
+
 def test_answers_to_the_first_examples_are_those_of_the_lane():
     """The program of the validation data computes the answers and is not compiled again."""
     problem, train = EXPERIMENT.task.load(), EXPERIMENT.train

@@ -10,6 +10,7 @@ from attnlab.lab.study.load import load_study
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.study import Study
 from attnlab.lab.study.variation import Variation, over, product
+from attnlab.mechanisms import Linear
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 AMOUNTS = ("all", "tenth", "hundredth")
@@ -44,6 +45,12 @@ AMOUNTS = ("all", "tenth", "hundredth")
 )
 def test_no_name_contradicts_its_variant(file, given, names):
     assert list(apply(load_study(EXPERIMENTS / f"{file}.py"), given).variants()) == names
+
+
+def test_a_recurrent_decoder_takes_a_mechanism_by_name():
+    found = apply(load_study(EXPERIMENTS / "dates.py"), ["model=bahdanau", "model.mechanism=linear"])
+    (variant,) = found.variants().values()
+    assert (variant.model.attention, variant.model.mechanism) == ("bahdanau", Linear())
 
 
 def test_renamed_variants_are_reported_in_one_line():

@@ -111,6 +111,12 @@ def test_bleu_by_characters_by_hand():
     assert found == pytest.approx((6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25)
 
 
+def test_bleu_of_chinese_by_hand():
+    """A Latin word is one token. The sixth of seven tokens differs, and with it the runs that contain it."""
+    found = primary_metric(given(CHINESE)).measure(["今天天气很好 GPU"], [["今天天气很坏 GPU"]])["bleu_zh"]
+    assert found == pytest.approx((6 / 7 * 4 / 6 * 3 / 5 * 2 / 4) ** 0.25)
+
+
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Words(), Bpe(size=40)], ids=lambda units: units.kind)
 def test_the_choice_depends_on_the_data_and_not_on_variants(write, units):
     problem = Parallel(**write(WORDS), units=units, smoothing=0.1, buckets=1).load()
