@@ -103,7 +103,7 @@ DEFAULT: dict[str, tuple[str, ...]] = {
         "softmax-default",
     ),
     "modules/test_latent_attention.py::test_it_is_the_equations_written_out": ("low queries", "no rotation"),
-    "modules/test_grouped.py::test_decoding_in_blocks_or_single_tokens_equals_the_parallel_form": KINDS,
+    "modules/test_grouped.py::test_decoding_in_blocks_or_single_tokens_equals_the_parallel_form": (*KINDS, "delta"),
     "modules/test_grouped.py::test_the_cache_has_one_state_per_key_head": DECODING,
     "functional/test_functional.py::test_under_any_mask_it_is_a_loop_over_examples_and_heads": ("softmax", "nystrom"),
     "functional/test_functional.py::test_softmax_is_that_of_jax": ("4-2-softmax",),
