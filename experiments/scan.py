@@ -9,9 +9,9 @@ Expected: exact match, 3 seeds: a GRU with Bahdanau's attention 1 on simple in a
 .013 on jump (.006 to .020); a Transformer .9993 (.9975 to 1), .021 (0 to .057) and .0003 (0 to .001). On length and on
 jump the Transformer is worse than the GRU, on simple the difference is unclear. Before sources ended with an end mark
 and batches of different lengths alternated, the GRU had .9986, .155 and .007 and the Transformer .989, .087 and .0006,
-and all differences were unclear. Neither change alone explains the Transformer's fall on length: it has .032 (0 to .070)
-without the mark and .008 (0 to .028) with one bucket. Published, for recurrent networks (Lake and Baroni 2018, quoted
-from memory): .998, .138 to .208, .001 to .012.
+and all differences were unclear. Neither change alone explains the Transformer's fall on length: it has .032 (0 to
+.070) without the mark and .008 (0 to .028) with one bucket. Published, for recurrent networks (Lake and Baroni 2018,
+quoted from memory): .998, .138 to .208, .001 to .012.
 
 How the models were chosen: a Transformer with half the feed-forward width, sinusoidal positions, dropout of .1 and a
 learning rate of 1e-3 reached .819 (.763 to .875, 3 seeds) on the test of the simple split. Several things were changed
