@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +44,17 @@ def stopped(tmp_path_factory):
     return out
 
 
+@contextmanager
+def setting(name, value):
+    """Gives a setting of jax another value for a while."""
+    was = getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        jax.config.update(name, was.name.lower() if hasattr(was, "name") else was)
+
+
 def bytes_of(out):
     return {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name != "lock"}
 
@@ -60,27 +71,18 @@ OTHERS = [
 
 @pytest.mark.parametrize(("name", "value", "words"), OTHERS)
 def test_a_run_continues_only_under_the_settings_it_began_with(stopped, name, value, words):
-    before, was = bytes_of(stopped), getattr(jax.config, name)
-    jax.config.update(name, value)
-    try:
-        with pytest.raises(ValueError, match=f"moved/base was made with {words}; set ") as refused:
-            run(STUDY, stopped)
-    finally:
-        jax.config.update(name, was.name.lower() if hasattr(was, "name") else was)
+    before = bytes_of(stopped)
+    with setting(name, value), pytest.raises(ValueError, match=f"moved/base was made with {words}; set ") as refused:
+        run(STUDY, stopped)
     assert "fresh" not in str(refused.value)
     assert bytes_of(stopped) == before
 
 
 @pytest.mark.parametrize(("name", "value", "words"), [OTHERS[0], OTHERS[-1]])
 def test_a_run_is_loaded_only_with_arrays_as_it_was_made_with(stopped, name, value, words):
-    folder, was = stopped / STUDY.name / "base", getattr(jax.config, name)
-    before = bytes_of(stopped)
-    jax.config.update(name, value)
-    try:
-        with pytest.raises(ValueError, match=f"base was made with {words}; set ") as refused:
-            trained(folder, data=False)
-    finally:
-        jax.config.update(name, was.name.lower() if hasattr(was, "name") else was)
+    folder, before = stopped / STUDY.name / "base", bytes_of(stopped)
+    with setting(name, value), pytest.raises(ValueError, match=f"moved/base was made with {words}; set ") as refused:
+        trained(folder, data=False)
     assert "fresh" not in str(refused.value)
     assert bytes_of(stopped) == before
     assert trained(folder, data=False).step == 8
@@ -135,9 +137,8 @@ def test_settings_missing_in_older_records_are_not_compared():
 def test_settings_that_cannot_work_are_refused_before_anything(tmp_path, name, value, training):
     # The tests set two of these settings with a context manager, which takes precedence over the configuration.
     held = {"jax_debug_key_reuse": jax.debug_key_reuse, "jax_numpy_dtype_promotion": jax.numpy_dtype_promotion}
-    was, context = getattr(jax.config, name), held[name](value) if name in held else nullcontext()
-    jax.config.update(name, value)
-    try:
+    context = held[name](value) if name in held else nullcontext()
+    with setting(name, value):
         with (
             context,
             pytest.raises(ValueError, match=rf"^attnlab cannot (train|compute) with {name.upper()}=\w+; unset "),
@@ -145,8 +146,6 @@ def test_settings_that_cannot_work_are_refused_before_anything(tmp_path, name, v
             run(STUDY, tmp_path)
         if training:
             check()
-    finally:
-        jax.config.update(name, was.name.lower() if hasattr(was, "name") else was)
     assert not [*tmp_path.iterdir()]
 
 
@@ -186,9 +185,9 @@ def test_a_variable_that_jax_rejects_is_named_as_one_when_a_study_is_loaded(tmp_
     )
 
 
-@pytest.mark.parametrize("command", [("run", "study.py"), ("sample", "base", "--input", "1 2")])
+@pytest.mark.parametrize("command", [("run", "study.py"), ("sample", "runs/moved/base", "--input", "1 2")])
 def test_a_missing_device_is_named_and_the_run_stays(tmp_path, stopped, command):
-    shutil.copytree(stopped / STUDY.name / "base", tmp_path / "base")
+    shutil.copytree(stopped, tmp_path / "runs")
     (tmp_path / "study.py").write_text("from tests.lab.execution.test_variant import STUDY as study\n")
     before = bytes_of(tmp_path)
     code, told = called(*command, cwd=tmp_path, JAX_PLATFORMS="nonsense")
